@@ -89,6 +89,8 @@ class RegionCompiler(ABC):
         part ``RegionInput.spans`` say where.
       largest: nodes of one candidate, at most; of more than so many connected ones each part is a candidate by itself, so that
         planning stays linear.
+      single: whether it takes one elementwise node by itself, where that stands between kernels of its plugin: calls of native code
+        are one where nothing else stands between them.
       reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
         place of several nodes; or that reads more than two tensors, as ``AddN`` and ``Select``.
     """
@@ -105,6 +107,7 @@ class RegionCompiler(ABC):
     loops: bool = False
     histories: bool = False
     unknown_dims: bool = False
+    single: bool = False
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:

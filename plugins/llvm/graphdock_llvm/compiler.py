@@ -60,6 +60,7 @@ class VectorRegions(RegionCompiler):
     loops = True
     histories = True
     unknown_dims = True
+    single = True
 
     def claim(self, candidate: Region) -> Claim | Refusal:
         if candidate.loop is not None:
@@ -82,8 +83,10 @@ class VectorRegions(RegionCompiler):
         }
         products = {program.terms[n].origin for n in products_of(program)}
         chosen = _of_rows(nodes, reduces, program, reasons, products)
-        alone = candidate.step or any(
-            n.opdef.accesses or n.origin in products or n in reduces or len(n.inputs) > 2 for n in chosen
+        alone = (
+            candidate.step
+            or len(nodes) == 1
+            or any(n.opdef.accesses or n.origin in products or n in reduces or len(n.inputs) > 2 for n in chosen)
         )
         if not chosen or len(chosen) < 2 and not alone:
             return Refusal(next(iter(reasons.values()), None) or forbidden(program, lanes) or "nothing to fuse")

@@ -152,13 +152,19 @@ class Results:
 
 
 def bind_any(
-    count: int, outputs: int, native: Native, ctx: BindContext, otherwise: Callable[..., Any] | None = None
+    count: int,
+    outputs: int,
+    native: Native,
+    ctx: BindContext,
+    otherwise: Callable[..., Any] | None = None,
+    refuse: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """The kernel of a function whose extents only a call knows.
 
     Args:
       count: how many inputs it has. ``outputs``: likewise.
       otherwise: gives the one output of inputs that ``Native.sized`` refuses although they fit: whose shapes it calls ``left``.
+      refuse: called with the arguments for which the function leaves a status: raises their error.
     """
     assert native.sized is not None
     extents = native.sized()
@@ -167,7 +173,7 @@ def bind_any(
     places: list[Any] = list(range(given))
     for place, i in enumerate(made):  # what is returned stands among the others, and is given behind them
         places.insert(count + i, given + place)
-    call = chain([NativeCall(native.address, tuple(places), extents.numbers)], count + outputs)
+    call = chain([NativeCall(native.address, tuple(places), extents.numbers, status=native.status)], count + outputs)
     last: list[Any] = [None]
 
     def compute(*args: Any) -> Any:
@@ -185,9 +191,11 @@ def bind_any(
         returned = [extents.make(i) for i in made]
         if extents.within is not None:
             with extents.within:
-                call(*args, *returned)
+                failed = call(*args, *returned)
         else:
-            call(*args, *returned)
+            failed = call(*args, *returned)
+        if failed is not None and refuse is not None:
+            refuse(*args)
         return None if not returned else returned[0] if len(returned) == 1 else tuple(returned)
 
     return compute

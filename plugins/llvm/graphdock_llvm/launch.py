@@ -48,27 +48,41 @@ def prepared(ctx: PrepareContext, work: gathered.Work) -> Prepared:
     return called(ctx, gathered_text.text(width()), gathered.numbers(work, ctx.threads), size)
 
 
-def called(ctx: PrepareContext, text: str, numbers: Any, size: int = 0) -> Prepared:
-    """A kernel by the function of a module, called with a node's inputs, its outputs, and memory for so many numbers."""
-    native = Native(address_of(ctx, text), chain, numbers)
+def called(
+    ctx: PrepareContext, text: str, numbers: Any, size: int = 0, refuse: Callable[..., Any] | None = None
+) -> Prepared:
+    """A kernel by the function of a module, called with a node's inputs, its outputs, and memory for so many numbers.
+
+    Args:
+      refuse: raises the error of arguments for which the function leaves a status, where it does.
+    """
+    native = Native(address_of(ctx, text), chain, numbers, status=refuse is not None)
     scratch = (Scratch(dtypes.float32, (size,)),) if size else ()
     within = single_threaded(ctx.device) if ctx.threads > 1 else None
     shapes = [(tuple([d or 0 for d in out.shape or ()]), out.dtype.np) for out in ctx.outputs]
-    bind = partial(bound, native=native, count=len(ctx.inputs), shapes=shapes)
+    bind = partial(bound, native=native, count=len(ctx.inputs), shapes=shapes, refuse=refuse)
     return Prepared(bind, scratch=scratch, within=within, native=native, source=lambda: text)
 
 
-def bound(ctx: BindContext, native: Native, count: int, shapes: Sequence[Any]) -> Callable[..., Any]:
+def bound(
+    ctx: BindContext,
+    native: Native,
+    count: int,
+    shapes: Sequence[Any],
+    refuse: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
     """The function over buffers that stay, those that are given at each call, and those of outputs that are returned.
 
     Args:
       count: how many inputs there are. ``shapes``: shape and NumPy's dtype of each output.
+      refuse: called with the arguments for which the function leaves a status: raises their error.
     """
     made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
     total = len(ctx.buffers) + len(made)
     buffers = [i if b is None else b for i, b in enumerate(ctx.buffers)]
     if not made:
-        return chain([_call(native, buffers)], total)
+        run = chain([_call(native, buffers)], total)
+        return run if refuse is None else partial(_or_refuse, run, refuse)
     # what is returned stands among the others, and is given behind them
     for place, i in enumerate(made):
         buffers.insert(count + i, total - len(made) + place)
@@ -76,14 +90,20 @@ def bound(ctx: BindContext, native: Native, count: int, shapes: Sequence[Any]) -
 
     def fresh(*args: Any) -> Any:
         results = [np.empty(*shapes[i]) for i in made]
-        call(*args[:given], *results)
+        if call(*args[:given], *results) is not None and refuse is not None:
+            refuse(*args)
         return results_of(results)
 
     return fresh
 
 
+def _or_refuse(run: Callable[..., int | None], refuse: Callable[..., Any], *args: Any) -> None:
+    if run(*args) is not None:
+        refuse(*args)
+
+
 def _call(native: Native, buffers: Sequence[Any]) -> NativeCall:
-    return NativeCall(native.address, tuple(buffers), native.numbers, native.brief)
+    return NativeCall(native.address, tuple(buffers), native.numbers, native.brief, native.status)
 
 
 def results_of(results: Sequence[Any]) -> Any:

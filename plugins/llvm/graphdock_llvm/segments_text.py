@@ -23,6 +23,8 @@ entry:
   %numbers = load ptr, ptr %numbers.at
   %made.at = getelementptr ptr, ptr %table, i64 3
   %made = load ptr, ptr %made.at
+  %segments.at = getelementptr i64, ptr %n, i64 3
+  %segments = load i64, ptr %segments.at
   call void @llvm.memset.p0.i64(ptr %made, i8 0, i64 %size, i1 false)
   %whole.count = udiv i64 %wide, LANES
   %whole = mul i64 %whole.count, LANES
@@ -36,9 +38,12 @@ row:
   %number.at = getelementptr INDEX, ptr %numbers, i64 %r
   %its = load INDEX, ptr %number.at
   %kept = icmp sge INDEX %its, 0
-  br i1 %kept, label %add, label %row.end
-add:
   %number = WIDEN
+  br i1 %kept, label %check, label %row.end
+check:
+  %is.segment = icmp slt i64 %number, %segments
+  br i1 %is.segment, label %add, label %fail
+add:
   %from.at = mul i64 %r, %wide
   %from = getelementptr TYPE, ptr %data, i64 %from.at
   %to.at = mul i64 %number, %wide
@@ -68,6 +73,11 @@ row.end:
   %r.next = add i64 %r, 1
   %r.more = icmp ult i64 %r.next, %rows
   br i1 %r.more, label %row, label %end
+fail:
+  %status.at = getelementptr ptr, ptr %table, i64 4
+  %status = load ptr, ptr %status.at
+  store i64 1, ptr %status
+  ret void
 end:
   ret void
 }
@@ -77,7 +87,8 @@ end:
 @functools.cache
 def text(scalar: str, index: str, lanes: int) -> str:
     """The module, whose function is ``void region(void **buffers, const int64_t *numbers)``: data, the number of each row, a buffer
-    that is not read, and the sums; how many rows there are, elements of one, and bytes of all sums. Negative numbers drop a row.
+    that is not read, the sums, and a status, which is 1 behind a number beyond these; how many rows there are, elements of one,
+    bytes of all sums, and how many of these there are. Negative numbers drop a row.
 
     Args:
       scalar: LLVM's type of an element; ``index``: of a row's number.

@@ -10,6 +10,7 @@ OPS = (
     "Conv2D",
     "Conv2DBackpropFilter",
     "Conv2DBackpropInput",
+    "Gather",
     "MatMul",
     "MatMulSum",
     "MaxPool",

@@ -27,6 +27,21 @@ entry:
 """
 
 
+#: The same; a number of 9 leaves a status, and nothing else.
+FAILING = TEXT.replace(
+    "  %f = sitofp",
+    """  %third = getelementptr ptr, ptr %buffers, i64 2
+  %status = load ptr, ptr %third
+  %wrong = icmp eq i64 %n, 9
+  br i1 %wrong, label %fail, label %go
+fail:
+  store i64 4, ptr %status
+  ret void
+go:
+  %f = sitofp""",
+)
+
+
 @pytest.fixture(params=["method", "cffi"])
 def chain(request, monkeypatch):
     if request.param == "cffi":
@@ -78,3 +93,29 @@ def test_a_run_keeps_the_method_that_it_was_made_of():
     x, y = np.float32([1.0]), np.zeros(1, np.float32)
     run(x, y)
     assert y[0] == 2.0 and len(others) == 1000
+
+
+@pytest.mark.parametrize("brief", [True, False])
+def test_behind_a_call_that_leaves_a_status_none_is_made(chain, brief):
+    plain, failing = compiled(TEXT), compiled(FAILING)
+    kept, number = np.zeros(2, np.float32), np.int64([1])
+    run = chain(
+        [
+            NativeCall(plain, (0, kept[:1]), (1,), brief),
+            NativeCall(failing, (kept[:1], kept[1:]), number, brief, status=True),
+            NativeCall(plain, (kept[1:], 1), (1,), brief),
+            NativeCall(failing, (1, 1), (1,), brief, status=True),
+        ],
+        2,
+    )
+    x, out = np.ones(1, np.float32), np.zeros(1, np.float32)
+    assert run(x, out) is None
+    assert (*kept, *out) == (2, 3, 5)
+    number[:] = 9
+    for value in (7, 8):
+        x[:], out[:] = value, -1
+        assert run(x, out) == 1
+        assert (*kept, *out) == (value + 1, 3, -1)
+    number[:] = 2
+    assert run(x, out) is None  # the status was taken back
+    assert (*kept, *out) == (9, 11, 13)

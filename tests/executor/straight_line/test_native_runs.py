@@ -285,3 +285,103 @@ def test_runs_of_many_launches_are_found_in_one_way_over_them():
     (run,) = join_launches(block, builds, names)
     assert len(run.body.statements) == 1000 and block.statements == [run]
     assert looked < 10_000
+
+
+class Checked(Lab):
+    """A lab whose Tanh refuses, natively and from Python, what begins with a number above 100; ``stubborn``: from native code alone.
+
+    Neg's chain knows of no status.
+    """
+
+    stubborn = False
+
+    def preparing(self, ufunc):
+        def prepare(ctx):
+            checks, known = ufunc is np.tanh, None not in ctx.outputs[0].shape
+            count = int(np.prod(ctx.outputs[0].shape)) if known else 0
+
+            def native(buffers, numbers):
+                source, target = (
+                    np.ctypeslib.as_array(ctypes.cast(buffers[i], ctypes.POINTER(ctypes.c_float)), (numbers[0],))
+                    for i in (0, 1)
+                )
+                self.calls.append(f"native {ufunc.__name__}")
+                if checks and source[0] > 100:
+                    ctypes.cast(buffers[2], ctypes.POINTER(ctypes.c_int64))[0] = 7
+                else:
+                    ufunc(source, target)
+
+            def compute(x, out=None):
+                self.calls.append(f"python {ufunc.__name__}")
+                if checks and not self.stubborn and x.flat[0] > 100:
+                    raise errors.InvalidArgumentError("a number above 100", got=str(x.flat[0]))
+                return ufunc(x, out=out)
+
+            self.kept.append(FUNCTION(native))
+            address = ctypes.cast(self.kept[-1], ctypes.c_void_p).value
+            chain = self.chain_with_status if checks else self.chain
+            sized = None if known else lambda: Shapes(self.made)
+            return Prepared(lambda bind: compute, native=Native(address, chain, (count,), sized=sized, status=checks))
+
+        return prepare
+
+    def chain(self, calls, count):
+        assert not any(call.status for call in calls)
+        return super().chain(calls, count)
+
+    def chain_with_status(self, calls, count):
+        def run(*given):
+            self.calls.append("run")
+            for number, call in enumerate(calls):
+                status = [np.zeros(1, np.int64)] if call.status else []
+                buffers = [*[given[b] if isinstance(b, int) else b for b in call.buffers], *status]
+                table = (ctypes.c_void_p * len(buffers))(*[b.ctypes.data for b in buffers])
+                FUNCTION(call.address)(table, (ctypes.c_int64 * len(call.numbers))(*map(int, call.numbers)))
+                if call.status and status[0]:
+                    return number
+            return None
+
+        return run
+
+
+@pytest.fixture
+def checked(process_host):
+    with tf.Graph().as_default():
+        yield Checked(process_host)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (None, None)])
+def test_a_launch_that_fails_raises_the_error_of_its_kernel_and_node(checked, shape):
+    x = tf.placeholder(tf.float32, shape)
+    first = tf.tanh(tf.negative(x))
+    second = tf.tanh(tf.negative(first), name="second")
+    third = tf.negative(second)
+    good = np.full((3, 5), 0.5, np.float32)
+    with checked.session(shape_policy="exact" if shape[0] else "generic") as sess:
+        for _ in range(2):
+            np.testing.assert_allclose(sess.run(third, {x: good}), -np.tanh(np.tanh(good)), 1e-6)
+        checked.calls.clear()
+        with pytest.raises(errors.InvalidArgumentError, match=r"(?s)above 100.*101") as refused:
+            sess.run(third, {x: np.full((3, 5), -101, np.float32)})
+        assert refused.value.op is first.op
+        # what stands before it has been called once, what stands behind it not at all
+        assert checked.calls == ["run", "native negative", "native tanh", "python tanh"]
+        checked.calls.clear()
+        np.testing.assert_allclose(sess.run(third, {x: good}), -np.tanh(np.tanh(good)), 1e-6)
+        assert checked.calls[0] == "run" and not any("python" in c for c in checked.calls)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (None, None)])
+def test_where_the_kernel_computes_after_all_so_do_those_behind_it(checked, shape):
+    x = tf.placeholder(tf.float32, shape)
+    inner = tf.negative(tf.tanh(tf.negative(x)))
+    fetches = [tf.tanh(inner), inner]
+    with checked.session(shape_policy="exact" if shape[0] else "generic") as sess:
+        sess.run(fetches, {x: numbers()})
+        checked.calls.clear()
+        checked.stubborn = True
+        value = np.full((3, 5), -101, np.float32)
+        got = sess.run(fetches, {x: value})
+        np.testing.assert_allclose(got, [np.tanh(-np.tanh(-value)), -np.tanh(-value)], 1e-6)
+        tail = ["python tanh", "python negative", "python tanh"]
+        assert checked.calls == ["run", "native negative", "native tanh", *tail]

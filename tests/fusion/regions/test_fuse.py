@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import (
     Claim,
+    KernelDef,
     KernelRefused,
     Prepared,
     Refusal,
@@ -23,16 +24,19 @@ from graphdock.contracts import (
 )
 from graphdock.contracts.ir_check import check_order
 from graphdock.plugin.host import Host
+from graphdock.testing.region_reference import ReferenceCompiler
 from interpreting_compiler import InterpretingCompiler
 
 
 class Lab:
     """A host with a compiler, in a plugin that sessions list before cpu; ``run`` builds, runs and explains."""
 
-    def __init__(self, compiler, process_host):
+    def __init__(self, compiler, process_host, kernels=()):
         self.compiler = compiler
         self.host = process_host(Host())
-        self.host.register("lab", types.SimpleNamespace(register_region_compilers=self.hook, __name__="lab"))
+        plugin = types.SimpleNamespace(register_region_compilers=self.hook, __name__="lab")
+        plugin.register_kernels = hookimpl(specname="register_kernels")(lambda: kernels)
+        self.host.register("lab", plugin)
 
     @property
     def hook(self):
@@ -44,8 +48,8 @@ class Lab:
 
 @pytest.fixture
 def lab(process_host):
-    def make(compiler=None):
-        return Lab(InterpretingCompiler() if compiler is None else compiler, process_host)
+    def make(compiler=None, kernels=()):
+        return Lab(InterpretingCompiler() if compiler is None else compiler, process_host, kernels)
 
     with tf.Graph().as_default():
         yield make
@@ -429,3 +433,32 @@ def test_what_is_put_back_stands_after_the_constants_that_it_reads(lab):
     with made.session(debug=True) as sess:
         np.testing.assert_allclose(sess.run(y, {x: X}), np.tanh(X * 2 + 1) - np.maximum(X, 0), rtol=1e-6)
         check_order(sess.explain(y, {x: X}).plan.graph, "here")
+
+
+class Picky(ReferenceCompiler):
+    """The reference, which takes no candidate with an Exp."""
+
+    single = True
+
+    def claim(self, candidate):
+        if any(n.op == "Exp" for n in candidate.graph.nodes):
+            return Refusal("an Exp")
+        return super().claim(candidate)
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_an_elementwise_node_between_kernels_of_the_plugin_is_offered_alone(lab, single):
+    compiler = type("Compiler", (Picky,), {"single": single})()
+    made = lab(compiler, [KernelDef("Exp", "cpu", lambda ctx: np.exp)])
+    x = tf.placeholder(tf.float32, [2, 4])
+    between = tf.exp(tf.tanh(tf.exp(x)))
+    last = tf.tanh(tf.exp(x * 0.5))  # nothing of the plugin's reads it
+    first = tf.exp(tf.tanh(x))  # and it reads nothing of the plugin's
+    with made.session() as sess:
+        explained = sess.explain([between, last, first], {x: X})
+        kernels = explained.kernels()
+        got = sess.run([between, last, first], {x: X})
+    assert kernels.get("lab.reference", 0) == single and kernels["cpu.tanh"] == 3 - single
+    np.testing.assert_allclose(got, [np.exp(np.tanh(np.exp(X))), np.tanh(np.exp(X * 0.5)), np.exp(np.tanh(X))], 1e-6)
+    if single:
+        assert regions(explained.plan)[0].attrs["ops"] == ("Tanh",)

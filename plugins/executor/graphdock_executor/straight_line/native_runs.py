@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from graphdock.contracts.kernel import NativeCall, NativeShapes
+from graphdock.contracts.kernel import Native, NativeCall, NativeShapes
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import ShapeError
 
@@ -16,7 +16,7 @@ from graphdock_executor.lower import Build
 from graphdock_executor.step_program.names import Operand
 from graphdock_executor.step_program.statements import Launch, NativeRun
 
-__all__ = ["bind_runs"]
+__all__ = ["bind_runs", "call_alone"]
 
 
 def bind_runs(
@@ -33,7 +33,8 @@ def bind_runs(
     """
     for run in runs:
         place = {name: i for i, name in enumerate((*run.args, *run.returns))}
-        calls, sized, chain = [], list[_Sized](), None
+        calls, sized, natives = [], list[_Sized](), list[Native]()
+        alone = _OneByOne(namespace)
         for launch in run.body.statements:
             assert isinstance(launch, Launch)
             build = builds[launch.kernel]
@@ -43,6 +44,7 @@ def bind_runs(
                 place[a] if static is None else static.value(namespace)  # type: ignore[index]
                 for a, static in zip(launch.args, build.static, strict=True)
             ]
+            alone.add(launch, buffers, [place[r] for r in launch.returns])
             numbers: Any = native.numbers
             if native.sized is not None:
                 shapes = native.sized()
@@ -52,12 +54,15 @@ def bind_runs(
                 sized.append(_Sized(shapes, inputs, made, [place[r] for r in launch.returns]))
                 for i, name in zip(made, launch.returns, strict=True):
                     buffers.insert(count + i, place[name])
-            calls.append(NativeCall(native.address, tuple(buffers), numbers, native.brief))
-            chain = chain or native.chain
-        assert chain is not None
-        function = chain(calls, len(place))
+            calls.append(NativeCall(native.address, tuple(buffers), numbers, native.brief, native.status))
+            natives.append(native)
+        fails = [native for native in natives if native.status]
+        function = (fails or natives)[0].chain(calls, len(place))  # one that knows of a status, where there is one
         if sized:
-            function = _sized_run(function, sized, functools.partial(_body, namespace, run.call.text))
+            body = functools.partial(_body, namespace, run.call.text)
+            function = _sized_run(function, sized, body, alone if fails else None)
+        elif fails:
+            function = _checked(function, alone)
         namespace[run.call.text] = _FirstRun(run.call.text, function, namespace, called, token)
 
 
@@ -76,6 +81,48 @@ class _Sized:
     places: Sequence[int]
 
 
+class _OneByOne:
+    """Launches of a run, called by themselves from the one on that has failed: that one raises its error."""
+
+    __slots__ = ("_launches", "_namespace")
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._launches: list[tuple[Launch, Sequence[Any], Sequence[int]]] = []
+        self._namespace = namespace
+
+    def add(self, launch: Launch, buffers: Sequence[Any], returns: Sequence[int]) -> None:
+        """Add a launch.
+
+        Args:
+          buffers: what it is called with; an int is a place among what the run is given and makes, as are those of ``returns``.
+        """
+        self._launches.append((launch, tuple(buffers), returns))
+
+    def __call__(self, first: int, every: list[Any]) -> None:
+        """Make the launches from that number on; what they return is put into its places."""
+        for launch, buffers, places in self._launches[first:]:
+            args = [every[b] if isinstance(b, int) else b for b in buffers]
+            made = call_alone(launch, launch.kernel.value(self._namespace), args)
+            for place, each in zip(places, made if len(places) > 1 else (made,), strict=False):
+                every[place] = each
+
+
+def call_alone(launch: Launch, kernel: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """What the kernel of a launch returns. Tracebacks with this function's frame are those of the launch."""
+    return kernel(*args)
+
+
+def _checked(run: Callable[..., int | None], alone: _OneByOne) -> Callable[..., None]:
+    """The function of a run in which a launch may fail."""
+
+    def compute(*args: Any) -> None:
+        failed = run(*args)
+        if failed is not None:
+            alone(failed, list(args))
+
+    return compute
+
+
 def _body(namespace: Mapping[str, Any], name: str) -> Callable[..., Any]:
     """The launches of a run one by one."""
     body: Callable[..., Any] = namespace[f"{name}_body"]
@@ -83,13 +130,17 @@ def _body(namespace: Mapping[str, Any], name: str) -> Callable[..., Any]:
 
 
 def _sized_run(
-    run: Callable[..., None], launches: Sequence[_Sized], body: Callable[[], Callable[..., Any]]
+    run: Callable[..., int | None],
+    launches: Sequence[_Sized],
+    body: Callable[[], Callable[..., Any]],
+    alone: _OneByOne | None,
 ) -> Callable[..., Any]:
     """The function of a run that makes results: their shapes, and the numbers of its calls, follow from what it is given, and are
     computed anew where that has other shapes than the last time. Shapes that a kernel refuses are refused by that one's launch.
 
     Args:
       launches: in order; those whose shapes are known are not among them. ``body``: gives the launches one by one.
+      alone: where one may fail.
     """
     makers = [(one.shapes.make, i) for one in launches for i in one.made]
     last: list[Any] = [None]
@@ -118,9 +169,13 @@ def _sized_run(
             with ExitStack() as stack:
                 for context in entered:
                     stack.enter_context(context)
-                run(*args, *made)
+                failed = run(*args, *made)
         else:
-            run(*args, *made)
+            failed = run(*args, *made)
+        if failed is not None and alone is not None:
+            every = [*args, *made]
+            alone(failed, every)
+            made = every[len(args) :]
         return made[0] if len(made) == 1 else made
 
     return compute

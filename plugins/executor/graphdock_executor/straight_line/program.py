@@ -125,11 +125,15 @@ class StraightLineProgram(Program):
             instance.free()
 
     def _statement_at(self, error: BaseException) -> Statement | None:
-        """The statement that raised, from the traceback's line in the generated source."""
+        """The statement that raised, from the traceback's line in the generated source; of a run of launches, the launch."""
+        from graphdock_executor.straight_line.native_runs import call_alone
+
         trace, found = error.__traceback__, None
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.filename:
                 found = self._statements[trace.tb_lineno]
+            elif trace.tb_frame.f_code is call_alone.__code__:
+                found = trace.tb_frame.f_locals["launch"]
             trace = trace.tb_next
         return found
 

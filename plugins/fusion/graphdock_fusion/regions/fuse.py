@@ -83,27 +83,62 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
             candidates = form_fusion_groups(level.nodes, kinds, asked.compiler.largest)
             if isinstance(kinds, BySpace):
                 _note_unknown(kinds, asked, context)
-            if not candidates:
-                continue
-            if isinstance(kinds, BySpace) and kinds.rematerializable:
+            if candidates and isinstance(kinds, BySpace) and kinds.rematerializable:
                 candidates = duplicate_into_groups(level, candidates, kinds.rematerializable, context.kernels)
-            cutter, parts, made = Cutter(level), set[PlanNode](), list[tuple[PlanNode, Region]]()
-            in_place = _in_place(asked, level is graph)
-            with Rewriter(level) as change:
-                for members in candidates:
-                    for region in _claims(cutter, members, asked, kinds, context, handles, in_place):
-                        parts.update([region.source[n] for n in region.parts])
-                        node = _one_node(region, asked, context)
-                        made.append((node, region))
-                        _put(change, node, region)
-                        context.give(node, _kernel(region, asked), asked)
-                        context.replacements[node] = Replacement(_key(asked.full_name, _members(region)), region)
-                        _rely(graph, region)
-                        for member in _members(region):
-                            del context.kernels[member]
+            made = _take(graph, level, asked, kinds, context, handles, candidates)
+            if asked.compiler.single and isinstance(kinds, BySpace):
+                single = _between(level, asked, context)
+                kinds.single.update(single)
+                made += _take(graph, level, asked, kinds, context, handles, [[n] for n in single])
+            parts = {region.source[n] for _, region in made for n in region.parts}
             if parts:
                 erase_unread(level, parts)
             arrange(level, made, asked, context)
+
+
+def _take(
+    graph: PlanGraph,
+    level: PlanGraph,
+    asked: RegisteredCompiler,
+    kinds: Kinds,
+    context: PlanContext,
+    handles: Mapping[Value, Value],
+    candidates: Collection[list[PlanNode]],
+) -> list[tuple[PlanNode, Region]]:
+    """Put a node in the place of what a compiler claims of each candidate; these nodes, with their regions."""
+    if not candidates:
+        return []
+    cutter, made, in_place = Cutter(level), list[tuple[PlanNode, Region]](), _in_place(asked, level is graph)
+    with Rewriter(level) as change:
+        for members in candidates:
+            for region in _claims(cutter, members, asked, kinds, context, handles, in_place):
+                node = _one_node(region, asked, context)
+                made.append((node, region))
+                _put(change, node, region)
+                context.give(node, _kernel(region, asked), asked)
+                context.replacements[node] = Replacement(_key(asked.full_name, _members(region)), region)
+                _rely(graph, region)
+                for member in _members(region):
+                    del context.kernels[member]
+    return made
+
+
+def _between(level: PlanGraph, asked: RegisteredCompiler, context: PlanContext) -> list[PlanNode]:
+    """Elementwise nodes that are left between kernels of a compiler's plugin: one reads what they make, and they what one makes."""
+
+    def mine(node: PlanNode | None) -> bool:
+        return node is not None and node.decision is not None and node.decision.kernel.startswith(f"{asked.plugin}.")
+
+    read_by_mine = {v for n in level.nodes if mine(n) for v in n.inputs}
+    return [
+        n
+        for n in level.nodes
+        if n in context.kernels
+        and n.opdef.scalar is not None
+        and not mine(n)
+        and any(mine(v.node) for v in n.inputs)
+        and not read_by_mine.isdisjoint(n.outputs)
+    ]
 
 
 def _is_read(value: Value) -> bool:

@@ -32,6 +32,7 @@ class BySpace:
       reductions: whether one that reduces, or reads more than two tensors, may be alone.
       steps: whether any node may be alone, because the groups become parts of a loop.
       unknown_dims: whether a space may have axes of unknown extent.
+      single: elementwise nodes that may be alone all the same.
       rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
       reasons: node -> why it is in no region. ``unknown``: those of them whose dims are to blame.
     """
@@ -53,6 +54,7 @@ class BySpace:
         self._unknown_dims = unknown_dims
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
+        self.single: set[PlanNode] = set()
         self.rematerializable: set[PlanNode] = set()
         self.reasons: dict[PlanNode, str] = {}
         self.unknown: dict[PlanNode, None] = {}
@@ -79,7 +81,7 @@ class BySpace:
         form = form_of(node.opdef)
         # of more than two tensors a kernel of NumPy's reads again what it has made
         dear = form is not None and self._reductions and (form.reduces or len(node.inputs) > 2)
-        return form is not None and bool(self.steps or form.writes or form.space or dear)
+        return form is not None and bool(self.steps or form.writes or form.space or dear or node in self.single)
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         device, form = self._device_of(node), self._form(node)

@@ -1,4 +1,4 @@
-"""Cross-entropy with a class index per row: a region's program, then what the labels choose. They are checked from Python."""
+"""Cross-entropy with a class index per row: a region's program, then what the labels choose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 from graphdock.contracts import (
     Axis,
     BindContext,
@@ -22,7 +21,6 @@ from graphdock.contracts import (
     RegionProgram,
     Scratch,
     Term,
-    dtypes,
     errors,
 )
 
@@ -37,7 +35,7 @@ from graphdock_llvm.target import width
 __all__ = ["KERNELS"]
 
 
-#: What is done with the one element of each row that is its label's, behind all rows.
+#: What is done with the one element of each row that is its label's, behind all rows; a label that is no class leaves a status.
 _LABELS = """
 define void @region(ptr %table, ptr %numbers) {
 entry:
@@ -53,11 +51,14 @@ entry:
   %maxima = load ptr, ptr %maxima.at
   br label %row
 row:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %row ]
+  %r = phi i64 [ 0, %entry ], [ %r.next, %class.found ]
   %label.at = getelementptr INDEX, ptr %labels, i64 %r
   %its = load INDEX, ptr %label.at
   %label = sext INDEX %its to i128
   %class = trunc i128 %label to i64
+  %is.class = icmp ult i64 %class, CLASSES
+  br i1 %is.class, label %class.found, label %fail
+class.found:
   %first = mul i64 %r, CLASSES
   %place = add i64 %first, %class
   %feature.at = getelementptr TYPE, ptr %features, i64 %place
@@ -73,6 +74,11 @@ DERIVATIVE
   %r.next = add i64 %r, 1
   %more = icmp ult i64 %r.next, ROWS
   br i1 %more, label %row, label %end
+fail:
+  %status.at = getelementptr ptr, ptr %table, i64 STATUS
+  %status = load ptr, ptr %status.at
+  store i64 1, ptr %status
+  ret void
 end:
   ret void
 }
@@ -119,10 +125,14 @@ def _check(node: PlanNode) -> str | None:
 
 def _text(program: RegionProgram, printed: Printed, index: str, derivative: bool) -> str:
     rows, classes = (axis.extent for axis in program.axes)
-    text = _LABELS.replace("DERIVATIVE", _DERIVATIVE if derivative else "").replace(
-        "MAXIMA", "4" if derivative else "3"
-    )
-    words = {"TYPE": SCALARS[program.inputs[0].dtype.name], "INDEX": index, "ROWS": str(rows), "CLASSES": str(classes)}
+    slots = {"MAXIMA": "4", "STATUS": "5"} if derivative else {"MAXIMA": "3", "STATUS": "4"}
+    text = _LABELS.replace("DERIVATIVE", _DERIVATIVE if derivative else "")
+    words = slots | {
+        "TYPE": SCALARS[program.inputs[0].dtype.name],
+        "INDEX": index,
+        "ROWS": str(rows),
+        "CLASSES": str(classes),
+    }
     for word, value in words.items():
         text = text.replace(word, value)
     return printed.text() + text
@@ -137,32 +147,32 @@ def _prepare(ctx: PrepareContext) -> Prepared:
     text = _text(program, printed, SCALARS[ctx.inputs[1].dtype.name], derivative)
     shared = ctx.threads > 1 and printed.shared
     numbers = (ctx.threads, pool_address()) if shared else ALONE
-    native = Native(address_of(ctx, text), chain, numbers)
+    native = Native(address_of(ctx, text), chain, numbers, status=True)
     within = single_threaded(ctx.device) if shared else None
     scratch = (Scratch(ctx.inputs[0].dtype, (program.axes[0].extent or 0,)),) if derivative else ()
-    return Prepared(partial(_bound, native), scratch=scratch, within=within, source=lambda: f"{program}\n\n{text}")
+    return Prepared(
+        partial(_bound, native),
+        scratch=scratch,
+        within=within,
+        native=native,
+        source=lambda: f"{program}\n\n{text}",
+    )
 
 
 def _bound(native: Native, ctx: BindContext) -> Callable[..., Any]:
-    features, labels = ctx.inputs
-    classes = (features.shape or (0,))[-1] or 0
+    classes = (ctx.inputs[0].shape or (0,))[-1] or 0
     shapes = [(tuple([d or 0 for d in out.shape or ()]), out.dtype.np) for out in ctx.outputs]
-    run = bound(ctx, native, len(ctx.inputs), shapes)
-    unsigned = np.dtype(np.uint32 if labels.dtype is dtypes.int32 else np.uint64)
+    return bound(ctx, native, len(ctx.inputs), shapes, partial(_refuse, classes))
 
-    def compute(*args: Any) -> Any:
-        bits = args[1].view(unsigned)
-        if bits.item(bits.argmax()) >= classes:  # a negative one is large
-            wrong = args[1][(args[1] < 0) | (args[1] >= classes)].flat[0]
-            raise errors.InvalidArgumentError(
-                "a label is no class index",
-                expected=f"labels from 0 to {classes - 1}",
-                got=str(wrong),
-                hint="features end in one column per class",
-            )
-        return run(*args)
 
-    return compute
+def _refuse(classes: int, features: Any, labels: Any, *_: Any) -> None:
+    wrong = labels[(labels < 0) | (labels >= classes)]
+    raise errors.InvalidArgumentError(
+        "a label is no class index",
+        expected=f"labels from 0 to {classes - 1}",
+        got=str(wrong.flat[0]) if wrong.size else "labels that were written meanwhile",
+        hint="features end in one column per class",
+    )
 
 
 KERNELS = [

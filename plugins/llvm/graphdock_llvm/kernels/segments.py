@@ -1,18 +1,15 @@
-"""Sums of rows by their numbers, in the order of the rows, by one native function. Numbers are checked from Python."""
+"""Sums of rows by their numbers, in the order of the rows, by one native function."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import (
-    BindContext,
     KernelDef,
     KernelRefused,
-    Native,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -20,8 +17,7 @@ from graphdock.contracts import (
 )
 
 from graphdock_llvm.emitter import SCALARS
-from graphdock_llvm.launch import address_of, bound
-from graphdock_llvm.native import chain
+from graphdock_llvm.launch import called
 from graphdock_llvm.segments_text import text
 from graphdock_llvm.target import width
 
@@ -47,25 +43,19 @@ def _prepare(ctx: PrepareContext) -> Prepared:
     wide = math.prod(d or 0 for d in data.shape or ()) // rows
     size = math.prod(d or 0 for d in made.shape or ()) * made.dtype.size
     printed = text(SCALARS[data.dtype.name], SCALARS[numbers.dtype.name], width())
-    native = Native(address_of(ctx, printed), chain, (rows, wide, size))
-    return Prepared(partial(_bound, native), source=lambda: printed)
+    segments = (made.shape or (0,))[0] or 0
+    return called(ctx, printed, (rows, wide, size, segments), refuse=partial(_refuse, segments))
 
 
-def _bound(native: Native, ctx: BindContext) -> Callable[..., Any]:
-    shape = tuple([d or 0 for d in ctx.outputs[0].shape or ()])
-    run = bound(ctx, native, 3, [(shape, ctx.outputs[0].dtype.np)])
-
-    def compute(data: Any, ids: Any, *more: Any) -> Any:
-        if int(ids.max()) >= shape[0]:
-            bad = np.argwhere(ids >= shape[0])[0]
-            at = "".join(f"[{i}]" for i in bad)
-            raise errors.InvalidArgumentError(
-                f"segment_ids{at} is {int(ids[tuple(bad)])}, which is out of bounds for num_segments {shape[0]}",
-                expected=f"below {shape[0]}",
-            )
-        return run(data, ids, *more)
-
-    return compute
+def _refuse(segments: int, data: Any, ids: Any, *_: Any) -> None:
+    bad = next(iter(np.argwhere(ids >= segments)), None)
+    if bad is None:
+        raise errors.InvalidArgumentError("segment_ids were written meanwhile", expected=f"below {segments}")
+    at = "".join(f"[{i}]" for i in bad)
+    raise errors.InvalidArgumentError(
+        f"segment_ids{at} is {int(ids[tuple(bad)])}, which is out of bounds for num_segments {segments}",
+        expected=f"below {segments}",
+    )
 
 
 KERNELS = [
