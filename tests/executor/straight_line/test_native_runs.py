@@ -288,7 +288,7 @@ def test_runs_of_many_launches_are_found_in_one_way_over_them():
 
 
 class Checked(Lab):
-    """A lab whose Tanh refuses, natively and from Python, what begins with a number above 100; ``stubborn``: from native code alone.
+    """A lab whose Tanh refuses what begins with a number above 100, from native code and, unless it is ``stubborn``, from Python.
 
     Neg's chain knows of no status.
     """
