@@ -163,7 +163,8 @@ def bind_any(
 
     Args:
       count: how many inputs it has. ``outputs``: likewise.
-      otherwise: gives the one output of inputs that ``Native.sized`` refuses although they fit: whose shapes it calls ``left``.
+      otherwise: gives the one output of inputs that ``Native.sized`` refuses and whose shapes it calls ``left``, or raises what is
+        wrong with them.
       refuse: called with the arguments for which the function leaves a status: raises their error.
     """
     assert native.sized is not None

@@ -5,11 +5,28 @@ from __future__ import annotations
 from graphdock_llvm.gathered_text import SHARE
 from graphdock_llvm.windows_text import REGION
 
-__all__ = ["TEXT"]
+__all__ = ["EACH", "HEAD", "TEXT"]
 
+#: Numbers before those of the pieces, and of each piece.
+HEAD, EACH = 8, 3
+#: Bytes of rows that are one element, or two: calls to copy them would take longer than the copies.
+_SMALL = (1, 2, 4, 8, 16)
+_ROW = """
+ROW:
+  %ROW.r = phi i64 [ %begin, %piece ], [ %ROW.next, %ROW ]
+  %ROW.to = phi ptr [ %to, %piece ], [ %ROW.to.next, %ROW ]
+  %ROW.from = phi ptr [ %from, %piece ], [ %ROW.from.next, %ROW ]
+  %ROW.element = load BITS, ptr %ROW.from, align 1
+  store BITS %ROW.element, ptr %ROW.to, align 1
+  %ROW.to.next = getelementptr i8, ptr %ROW.to, i64 %to.step
+  %ROW.from.next = getelementptr i8, ptr %ROW.from, i64 %from.step
+  %ROW.next = add i64 %ROW.r, 1
+  %ROW.more = icmp ult i64 %ROW.next, %end
+  br i1 %ROW.more, label %ROW, label %piece.end
+"""
 #: The module, whose function is ``void region(void **buffers, const int64_t *numbers)``. Its numbers are threads, the pool's
 #: function, parts, rows, the bytes of a row of the whole and its slot, whether it is cut, how many pieces there are, and for each
-#: piece its slot, the bytes of its row, and where that lies in the row of the whole.
+#: piece its slot, the bytes of its row, which are some, and where that lies in the row of the whole.
 TEXT = (
     """
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -54,21 +71,31 @@ piece:
   %place = load i64, ptr %place.at
   %buffer.at = getelementptr ptr, ptr %table, i64 %piece.slot
   %buffer = load ptr, ptr %buffer.at
-  br label %row
-row:
-  %r = phi i64 [ %begin, %piece ], [ %r.next, %row ]
-  %whole.over = mul i64 %r, %wide
+  %whole.over = mul i64 %begin, %wide
   %whole.place = add i64 %whole.over, %place
   %in.whole = getelementptr i8, ptr %whole, i64 %whole.place
-  %piece.place = mul i64 %r, %bytes
+  %piece.place = mul i64 %begin, %bytes
   %in.piece = getelementptr i8, ptr %buffer, i64 %piece.place
   %to = select i1 %cut, ptr %in.piece, ptr %in.whole
   %from = select i1 %cut, ptr %in.whole, ptr %in.piece
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  %to.step = select i1 %cut, i64 %bytes, i64 %wide
+  %from.step = select i1 %cut, i64 %wide, i64 %bytes
+  switch i64 %bytes, label %row [ """
+    + " ".join(f"i64 {n}, label %row{n}" for n in _SMALL)
+    + """ ]
+row:
+  %r = phi i64 [ %begin, %piece ], [ %r.next, %row ]
+  %row.to = phi ptr [ %to, %piece ], [ %to.next, %row ]
+  %row.from = phi ptr [ %from, %piece ], [ %from.next, %row ]
+  call void @llvm.memcpy.p0.p0.i64(ptr %row.to, ptr %row.from, i64 %bytes, i1 false)
+  %to.next = getelementptr i8, ptr %row.to, i64 %to.step
+  %from.next = getelementptr i8, ptr %row.from, i64 %from.step
   %r.next = add i64 %r, 1
   %r.more = icmp ult i64 %r.next, %end
   br i1 %r.more, label %row, label %piece.end
-piece.end:
+"""
+    + "".join(_ROW.replace("BITS", f"i{8 * n}").replace("ROW", f"row{n}") for n in _SMALL)
+    + """piece.end:
   %p.next = add i64 %p, 1
   %p.more = icmp ult i64 %p.next, %count
   br i1 %p.more, label %piece, label %out

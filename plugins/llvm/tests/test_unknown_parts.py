@@ -112,7 +112,7 @@ def test_gates_of_any_batch_are_no_copies_and_one_object(compiles):
     cell = tf.sigmoid(gates[0]) * tf.tanh(gates[1]) + tf.sigmoid(gates[2])
     with tf.Session(config=tf.SessionConfig(**GENERIC)) as session:
         assert session.explain(cell).kernels() == {"llvm.region": 2}
-        session.run(cell, {x: numbers(3, 32)})
+        session.run(cell, {x: numbers(3, 32)}), session.run([cell, gates[1]], {x: numbers(3, 32)})
         known = len(compiles)
         for rows in SIZES:
             fed = numbers(rows, 32, seed=rows)
