@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from graphdock.contracts.effects import only_reads
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, attr_key, make_node
 from graphdock.contracts.passes import PassContext
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.opdef.shape_values import is_known, plan_integers
-from graphdock.shape import Dims, size
+from graphdock.opdef.shape_values import Known, KnownIntegers, is_known, plan_integers
+from graphdock.shape import Dims, Symbol, size
 
 __all__ = ["FOLD_LIMIT", "algebra", "captures", "cse", "fold", "identities", "known_integers", "powers"]
 
@@ -27,33 +28,58 @@ FOLD_LIMIT = 64 * 1024
 
 
 def identities(graph: PlanGraph, context: PassContext) -> None:
-    """Forward what changes neither shape nor dtype nor elements. One with control inputs stays: it waits for them."""
+    """Forward what changes neither shape nor dtype nor elements. One with control inputs stays: it waits for them.
+
+    Unknown dims are the same where they are one symbol, in the outermost graph; a plan that was assumed some of its feeds' dims
+    to be one for that is for such feeds alone.
+    """
     unread: list[Value] = []
+    integers = plan_integers(symbols=True)
+    conditions, relied = graph.conditions, False
     with Rewriter(graph) as change:
         for node in graph.nodes:
-            if node.opdef.identity is None:
+            if node.opdef.identity is None or node.control or node.requested is not None or node.guard is not None:
                 continue
-            source = _same_as(node, node.opdef.identity)
-            if source is None or node.control or node.requested is not None or node.guard is not None:
+            source, known = _same_as(node, node.opdef.identity, None if conditions is None else integers)
+            if source is None:
                 continue
             change.replace(node, [source])
             unread += [v for v in node.inputs if v is not source]
+            relied |= not known
         change.keep(_effects(unread))
+    if relied and conditions is not None and conditions.equal:
+        graph.conditions = replace(conditions, relied=True)
 
 
-def _same_as(node: PlanNode, identity: str) -> Value | None:
-    """The input that the node's output equals, if it does; of those that are called ``identity``."""
+def _same_as(node: PlanNode, identity: str, integers: KnownIntegers | None) -> tuple[Value | None, bool]:
+    """The input that the node's output equals, if it does; of those that are called ``identity``. And whether its shape is known.
+
+    Args:
+      integers: what is known of integers with symbols; None where symbols do not count.
+    """
     opdef = node.opdef
     found = node.inputs
     if len(opdef.inputs) > 1:
         found = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name == identity]
     if len(found) != 1 or found[0].dtype is not node.outputs[0].dtype:
-        return None
+        return None, True
     if node.verb == "alias" or _same_known_shape(found[0].shape, node.outputs[0].shape):
-        return found[0]
+        return found[0], True
     given = opdef.input(identity)
     always = given is not None and given.shape is not None and given.shape == opdef.outputs[0].shape
-    return found[0] if always else None
+    if always or integers is None or not isinstance(found[0].extent, tuple):
+        return found[0] if always else None, True
+    # elements that only the step knows are the kernel's to check, as where a slice begins
+    others = [v for v in node.inputs if v is not found[0]]
+    same = found[0].extent == node.outputs[0].extent and all(_is_fed(integers.value(v)) for v in others)
+    return found[0] if same else None, False
+
+
+def _is_fed(value: Known) -> bool:
+    """Return whether the feeds' shapes decide all elements of a small integer tensor."""
+    if isinstance(value, tuple):
+        return all(map(_is_fed, value))
+    return isinstance(value, int) or isinstance(value, Symbol) and value.fed
 
 
 def _same_known_shape(a: Dims, b: Dims) -> bool:

@@ -19,7 +19,7 @@ from graphdock_llvm.target import width
 __all__ = ["Extents", "Results", "bind_any"]
 
 #: Bytes from which the memory of a result is worth being used again, and whether this Python tells who knows of it.
-_LARGE = 1 << 20
+_LARGE = 1 << 12
 _COUNTS = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -131,8 +131,10 @@ def _of_rows(schedule: Schedule, extents: Sequence[int | None]) -> tuple[int, in
 
 
 class Results:
-    """Maker of one result: of a large one the last array again, where nobody else knows of it and its shape has stayed. A new one
-    would be zeroed by the system page by page."""
+    """Maker of one result: of one of a page and more the last array again, where nobody else knows of it and its shape has stayed.
+
+    Results go at the end of a step, and with them their pages, which the system zeroes one by one when the next step touches them.
+    """
 
     __slots__ = ("_dtype", "_last")
 

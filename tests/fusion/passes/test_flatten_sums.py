@@ -212,3 +212,47 @@ def test_a_norm_of_tensors_of_which_one_is_given_twice():
         assert got == 3 + 4.5 + 8 + 3
     for got in both(tf.global_norm([given[0], given[0], given[1]]), feed):
         assert got == np.sqrt(9 + 9 + 16)
+
+
+def test_products_that_sum_over_a_batch_of_any_size_are_one():
+    """Their batches are one symbol: those of a network's steps. What is of another one, or small, stays by itself."""
+    x, other = tf.placeholder(tf.float64, [None, 5, 40]), tf.placeholder(tf.float64, [None, 40])
+    w, u = tf.placeholder(tf.float64, [40, 70]), tf.placeholder(tf.float64, [40, 3])
+    rows = tf.unstack(x, 5, 1)
+    slopes = [
+        tf.gradients(tf.reduce_sum(tf.add_n([tf.square(tf.matmul(tf.sin(t), v)) for t in rows])), v)[0] for v in (w, u)
+    ]
+    unlike = tf.add_n([tf.matmul(tf.sin(p), tf.matmul(p, w), True) for p in (rows[0], other)])
+    config = {"shape_policy": "generic"}
+    with (
+        tf.Session(config=tf.SessionConfig(**config)) as sess,
+        tf.Session(config=tf.SessionConfig(**config, passes={"sums": False})) as plain,
+    ):
+        assert [Counter(r.op for r in sess.explain(s).rows)["MatMulSum"] for s in (*slopes, unlike)] == [1, 0, 0]
+        for batch in (3, 1, 0, 50):
+            rng = np.random.RandomState(batch)
+            feed = {
+                x: rng.randn(batch, 5, 40),
+                w: rng.randn(40, 70),
+                u: rng.randn(40, 3),
+                other: rng.randn(batch + 1, 40),
+            }
+            for got, want in zip(sess.run([*slopes, unlike], feed), plain.run([*slopes, unlike], feed), strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_batches_that_are_assumed_to_be_one_symbol_are_the_same_in_every_step():
+    a, b = tf.placeholder(tf.float32, [None, 40]), tf.placeholder(tf.float32, [None, 40])
+    w = [tf.placeholder(tf.float32, [None, 70]) for _ in range(2)]
+    # of as many rows, or one of them has one
+    fetches = [tf.add_n([tf.matmul(a, w[0], True), tf.matmul(b, w[1], True)]), a * b]
+    with tf.Session(config=tf.SessionConfig(shape_policy="generic")) as sess:
+        assert Counter(r.op for r in sess.explain(fetches).rows)["MatMulSum"] == 1
+        assert sess.explain(fetches).plan.graph.conditions.relied
+        for rows, others in ((4, 4), (4, 1), (1, 3), (5, 5)):
+            rng = np.random.RandomState(rows)
+            sizes = ((rows, 40), (others, 40), (rows, 70), (others, 70))
+            fed = [rng.randn(*size).astype(np.float32) for size in sizes]
+            made = sess.run(fetches, dict(zip([a, b, *w], fed, strict=True)))
+            np.testing.assert_allclose(made[0], fed[0].T @ fed[2] + fed[1].T @ fed[3], 1e-4, 1e-4)
+            np.testing.assert_allclose(made[1], fed[0] * fed[1], 1e-5)
