@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from graphdock.contracts import (
     Region,
     RegionCompiler,
     RegionProgram,
+    Term,
 )
 
 from graphdock_llvm.extents import Extents, bind_any
@@ -32,7 +34,7 @@ from graphdock_llvm.native import chain
 from graphdock_llvm.packing import arranged
 from graphdock_llvm.peeling import inner, outer_axes, print_peeled, within
 from graphdock_llvm.pool import pool_address
-from graphdock_llvm.primitives import rows_of, unsupported, written_often
+from graphdock_llvm.primitives import nest_of, rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.schedule import forbidden
@@ -77,6 +79,8 @@ class VectorRegions(RegionCompiler):
         if outer := outer_axes(program):
             program = inner(program, outer)
             reduces = {n: frozenset([within(s, outer) for s in sets]) for n, sets in reduces.items()}
+        elif not nest_of(program):
+            program = _of_first(program, nodes, reduces)
         reasons = {program.terms[n].origin: reason for n, reason in unsupported(program, lanes).items()}
         reasons |= {
             program.terms[o.term].origin: reason for o in program.outputs if (reason := written_often(program, o))
@@ -94,7 +98,7 @@ class VectorRegions(RegionCompiler):
             return Refusal(reason)
         return Claim(tuple(chosen), _CALL)
 
-    def arranged(self, region: Region) -> Mapping[int, Arrangement]:
+    def arranged(self, region: Region) -> Mapping[int, Arrangement | str]:
         return arranged(region)
 
     def inplace(self, region: Region) -> Mapping[str, tuple[str, ...]]:
@@ -164,6 +168,19 @@ def _printed(program: RegionProgram, tiles: Tiles | None, count: int) -> Printed
     return print_functions(program, count, width())
 
 
+def _of_first(
+    program: RegionProgram, nodes: Sequence[PlanNode], reduces: Mapping[PlanNode, Collection[tuple[int, ...]]]
+) -> RegionProgram:
+    """The program as it is without reductions over other axes than the first one's, where a row is of several axes then."""
+    first = next((reduces[n] for n in nodes if n in reduces), ())
+    terms = [
+        Term("literal", t.dtype, (), (), 0, t.origin) if t.op in REDUCTIONS and t.value not in first else t
+        for t in program.terms
+    ]
+    found = replace(program, terms=tuple(terms))
+    return found if 1 < len(nest_of(found)) < len(program.axes) else program
+
+
 def _of_rows(
     nodes: Sequence[PlanNode],
     reduces: Mapping[PlanNode, Collection[tuple[int, ...]]],
@@ -174,8 +191,9 @@ def _of_rows(
     """The nodes that are computed along rows. What reduces over another set of axes is left, and what stands behind such a one
     that stands behind one that is computed: no way may lead from the region over it and back."""
     wanted: tuple[int, ...] | None = None
-    one, rows = (len(program.axes) - 1,), rows_of(program)
-    allowed = {one, rows, tuple(range(len(program.axes)))}
+    nest = nest_of(program)
+    one, rows = nest or (len(program.axes) - 1,), nest or rows_of(program)
+    allowed = {one, rows, nest or tuple(range(len(program.axes)))}
     behind: set[PlanNode] = set()  # a node that is computed
     barred: set[PlanNode] = set()
     chosen: list[PlanNode] = []

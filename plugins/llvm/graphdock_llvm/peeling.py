@@ -11,6 +11,7 @@ from typing import Any
 from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram, Term
 
 from graphdock_llvm.emitter import Emitter
+from graphdock_llvm.primitives import is_flat
 from graphdock_llvm.printer import Printed, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.schedule import parts_of_work
@@ -24,7 +25,8 @@ _LEAST, _WIDE = 64, 16
 
 def outer_axes(program: RegionProgram) -> tuple[int, ...]:
     """Axes that no reduction goes over, where all others but the last are those that reductions go over, all of them or the last
-    one, too; none where one function visits all axes anyway, or reductions go over sets that no such function has."""
+    one, too; none where one function visits all axes anyway, also as rows of several axes (:mod:`graphdock_llvm.nests`), or
+    reductions go over sets that no such function has."""
     last = len(program.axes) - 1
     sets = {t.value for t in program.terms if t.op in REDUCTIONS}
     reduced = {a for s in sets for a in s} - {last}
@@ -39,7 +41,9 @@ def outer_axes(program: RegionProgram) -> tuple[int, ...]:
         return ()
     parts: list[RegionInput | RegionOutput] = [*program.inputs, *program.outputs]
     there = [[d for d in p.dims if d is not None] for p in parts]
-    return outer if all(d == sorted(d) for d in there) and all(o.into is None for o in program.outputs) else ()
+    if not all(d == sorted(d) for d in there) or any(o.into is not None for o in program.outputs):
+        return ()
+    return () if kept in sets and not is_flat(inner(program, outer)) else outer
 
 
 def _counts(term: Term, outer: Collection[int]) -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "identity",
     "columns_of",
     "is_flat",
+    "nest_of",
     "rows_of",
     "unsupported",
     "what_forbids",
@@ -31,6 +32,8 @@ __all__ = [
 #: Primitives that cost more than a visit of memory: what two loops over a row need is computed once and kept.
 DEAR = frozenset("cos divide draw erf erfc exp expm1 log log1p pow rsqrt sigmoid sin sqrt tanh".split())
 
+#: Elements of a space that is one row, at most, where some tensors lack some of its axes.
+_ALONE = 1 << 17
 #: Bytes of a row of results of a reduction over rows, at most.
 _COLUMNS = 16 * 1024
 
@@ -97,7 +100,7 @@ def _unsupported(program: RegionProgram, term: Term) -> str | None:
     if term.op in _SOURCES:
         return None
     if term.op in REDUCTIONS:
-        if term.value != (len(program.axes) - 1,) and term.value != tuple(range(len(program.axes))):
+        if term.value not in ((len(program.axes) - 1,), tuple(range(len(program.axes))), nest_of(program)):
             return f"{term.op} goes over other axes than the last, or all"
         return None
     if term.op == "draw":
@@ -135,7 +138,7 @@ def what_forbids(program: RegionProgram, width: int) -> str | None:
     products = products_of(program)
     reduced = {t.value for n, t in enumerate(program.terms) if t.op in REDUCTIONS and n not in products}
     whole = tuple(range(len(program.axes)))
-    if len(whole) > 1 and whole in reduced and not is_flat(program):
+    if len(whole) > 1 and whole in reduced and not is_flat(program) and not nest_of(program):
         return "it reduces all axes, and reads along some"
     if reduced - {whole[-1:], rows_of(program)} and len(reduced) > 1:
         return "it reduces over two sets of axes"
@@ -145,17 +148,39 @@ def what_forbids(program: RegionProgram, width: int) -> str | None:
 def written_often(program: RegionProgram, out: RegionOutput) -> str | None:
     """Reason why an update can't go along rows: some of them would write it again. One that has no row is written behind them. What
     other rows would write again is not written at all where there are none of these."""
-    rows = set(rows_of(program))
+    nest, rows = set(nest_of(program)), set(rows_of(program))
+    within = nest & set(out.dims)
+    if within and (out.into is not None or None in [program.axes[a].extent for a in nest]) and within < nest:
+        return f"{out.name} is written once, along a row of several axes of which it lacks some"
     there = rows & set(out.dims)
     if there and any(program.axes[a].extent is None for a in rows - there):
         return f"{out.name} is written once, along rows of which there may be none"
     return f"{out.name} is updated once, and rows are many" if out.into is not None and there and there < rows else None
 
 
+def nest_of(program: RegionProgram) -> tuple[int, ...]:
+    """The axes that a row is, where it is several: those of reductions over the last axis and others, with what they are not over
+    between or before them. None where each row goes along the last axis, or the whole space is one, or so large that threads had
+    better share what is reduced."""
+    products = products_of(program)
+    sets: set[tuple[int, ...]] = {t.value for t in program.terms if t.op in REDUCTIONS}
+    if products or len(sets) != 1:
+        return ()
+    (over,) = sets
+    if len(over) == 1 or over[-1] != len(program.axes) - 1:
+        return ()
+    if len(over) == len(program.axes):
+        extents = [a.extent for a in program.axes]
+        alone = None not in extents and math.prod(n or 0 for n in extents) <= _ALONE
+        return over if alone and not is_flat(program) else ()
+    return over
+
+
 def rows_of(program: RegionProgram) -> tuple[int, ...]:
-    """The axes of rows: all but the last, and those that products are summed over."""
+    """The axes of rows: all but those that a row is, and those that products are summed over."""
     summed = {p.along for p in products_of(program).values()}
-    return tuple([a for a in range(len(program.axes) - 1) if a not in summed])
+    row = nest_of(program) or (len(program.axes) - 1,)
+    return tuple([a for a in range(len(program.axes)) if a not in row and a not in summed])
 
 
 def columns_of(program: RegionProgram) -> dict[int, bool]:

@@ -6,7 +6,8 @@ the address of the intra-op pool's function; then, of a program whose extents ar
 shared, these extents in the order of their axes, and the address of memory for rows of unknown length. A function of such a program
 goes along nothing where an extent is 0.
 
-Where every input and output has all axes, or none, the space is one row. A reduction goes
+Where every input and output has all axes, or none, the space is one row. Where reductions go over the last axis and others, a row
+is what lies along all of these (:mod:`graphdock_llvm.nests`). A reduction goes
 along the row: one loop for those that need no other, then one for those that need these, and so on; then one that writes what has
 the last axis; then what lacks it. What two loops need and is dear to compute is kept in a row of its own, where a row is short.
 What is the same along it is computed before its loops.
@@ -16,16 +17,16 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphdock.contracts import WORDS, Multiple, RegionInput, RegionOutput, RegionProgram, Term
 
 from graphdock_llvm.draws import emit_draw
 from graphdock_llvm.emitter import SCALARS
+from graphdock_llvm.nests import Nests
 from graphdock_llvm.primitives import combine, emit, horizontal, identity
 from graphdock_llvm.products import Product, emit_product
-from graphdock_llvm.rows import Rows
 from graphdock_llvm.schedule import Stage
 from graphdock_llvm.vectors import (
     Place,
@@ -96,7 +97,7 @@ def is_brief(program: RegionProgram) -> bool:
     return len(program.terms) * math.prod(a.extent or 1 for a in program.axes) <= _BRIEF
 
 
-class _Printer(Rows):
+class _Printer(Nests):
     def __init__(self, program: RegionProgram, count: int, width: int, name: str, linkage: str) -> None:
         super().__init__(program, width)
         self.count, self.name = count, name
@@ -144,7 +145,7 @@ class _Printer(Rows):
             rows[number] = e.value(f"getelementptr {scalars[number]}, ptr {row}, i64 {offset}")
         self._begin_columns(rows)
         if not self.plan.flat:
-            whole = self.sizes[next(iter(self.plan.outer))]
+            whole = self.sizes[self.plan.divided]
         elif self.ragged is not None:
             whole = e.binary("udiv", "i64", self.ragged[0], str(e.width))
         else:
@@ -212,7 +213,7 @@ class _Printer(Rows):
         self.between = between if self.plan.flat else None
         ready = self._steady(tables) if stages else set()
         if between is not None and not self.plan.flat:
-            ends[next(iter(ends))] = between
+            ends[self.plan.divided] = between
         some = [edges for axis, edges in ends.items() if axis in self.plan.open]
         if some:  # else there is nothing to visit
             tests = [e.value(f"icmp ult i64 {begin}, {end}") for begin, end in some]
@@ -225,7 +226,7 @@ class _Printer(Rows):
             e.line(f"br label %outer{axis}")
             e.label(f"outer{axis}")
             e.line(f"%i{axis} = phi i64 [ {begin}, %{self.block} ], [ %next{axis}, %end{axis} ]")
-            self.block = f"outer{axis}"
+            self.block, self.places[axis] = f"outer{axis}", f"%i{axis}"
         self._find_bases(stages, tables)
         for stage in stages:
             self._stage(stage, ready)
@@ -253,7 +254,7 @@ class _Printer(Rows):
         if numbers:
             self.rows |= {n: self._room(n) for n in numbers}
             read = [t.value for n in self.plan.needs(numbers) if (t := self.program.terms[n]).op == "input"]
-            self.bases = {n: self._base(inputs[n], tables[n]) for n in read}
+            self.bases = {n: self._base(inputs[n], tables[n], ()) for n in read}
             self._loop([], [], lambda place, _: [] if self._values(numbers, place, set()) else [])
         return set(numbers)
 
@@ -272,7 +273,7 @@ class _Printer(Rows):
         needed = self.plan.needs(n for s in stages for n in s.targets)
         used = {t.value for n in needed if (t := terms[n]).op == "input"}
         used |= {len(self.program.inputs) + k for s in stages for k in s.outputs}
-        self.bases = {n: self._base(parts[n], tables[n]) for n in sorted(used)}
+        self.bases = {n: self._base(parts[n], tables[n], self.plan.outer) for n in sorted(used)}
 
     def _begin_columns(self, rows: Mapping[int, str]) -> None:
         """Rows for the results of reductions over rows, which they begin as."""
@@ -393,8 +394,8 @@ class _Printer(Rows):
 
     # -- memory
 
-    def _base(self, part: RegionInput | RegionOutput, table: str) -> str:
-        """Address of the row's first element."""
+    def _base(self, part: RegionInput | RegionOutput, table: str, axes: Collection[int]) -> str:
+        """Address of the first element where the loops along these axes are."""
         if self.plan.flat:
             return table
         stride, base = "1", table
@@ -402,9 +403,9 @@ class _Printer(Rows):
         for place, dim in reversed([*enumerate(part.dims)]):
             if dim is None:
                 continue
-            if dim != self.plan.last:
+            if dim in axes:
                 step = stride if lies is None else self._stride(lies[place])
-                offset = self.e.value(f"mul i64 %i{dim}, {step}")
+                offset = self.e.binary("mul", "i64", self.places[dim], step)
                 base = self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
             stride = self._times((stride, self.sizes[dim])) if lies is None else ""
         return base
@@ -427,7 +428,7 @@ class _Printer(Rows):
     def _stage(self, stage: Stage, ready: set[int]) -> None:
         terms, e = self.program.terms, self.e
         if stage.loops:
-            self._hoist(stage.targets)
+            self._hoist(stage.targets, {*self.plan.nest, self.plan.last})
         starts = [e.constant(SCALARS[terms[n].dtype.name], identity(terms[n])) for n in stage.reductions]
 
         def visit(place: Place, accumulators: Sequence[str]) -> list[str]:
@@ -435,6 +436,9 @@ class _Printer(Rows):
             for k in stage.outputs:
                 out = self.program.outputs[k]
                 base = self.bases[len(self.program.inputs) + k]
+                if stage.loops and not self.plan.along(out):  # of one element for each row of a nest
+                    store(self.e, out.dtype.name, values[out.term], base, Place("0", e.first_lanes(1)))
+                    continue
                 store(self.e, out.dtype.name, values[out.term], base, place)
             for number in stage.columns:
                 row = self.partial.get(number, self.rows[number])
@@ -455,12 +459,38 @@ class _Printer(Rows):
             return
         types = [e.of(terms[n].dtype) for n in stage.reductions]
         sums = [k for k, n in enumerate(stage.reductions) if self.plan.adds_some_first(n)]
-        for number, value in zip(stage.reductions, self._loop(starts, types, visit, sums), strict=True):
+        if self.plan.nest:
+            found = self._nest(stage, starts, types, visit, sums)
+        else:
+            found = self._loop(starts, types, visit, sums)
+        for number, value in zip(stage.reductions, found, strict=True):
             self.fixed[number] = horizontal(e, terms[number], value)
 
-    def _hoist(self, targets: Sequence[int]) -> None:
-        """Compute what a loop needs and what is the same along the row; loads among it can't move past the loop's stores later."""
-        axis = set(range(len(self.program.axes))) if self.plan.flat else {self.plan.last}
+    def _nest(
+        self,
+        stage: Stage,
+        starts: list[str],
+        types: Sequence[str],
+        visit: Callable[[Place, Sequence[str]], list[str]],
+        sums: Sequence[int],
+    ) -> list[str]:
+        """The loops of a stage along all axes of a row."""
+        parts: list[RegionInput | RegionOutput] = [*self.program.inputs, *self.program.outputs]
+        bases, fixed = self.bases, self.fixed
+
+        def begin() -> None:
+            self.bases = {n: self._base(parts[n], base, self.plan.nest) for n, base in bases.items()}
+            self.fixed = dict(fixed)
+            self._hoist(stage.targets, {self.plan.last})
+
+        found = self._nested(starts, types, visit, sums, begin)
+        self.bases, self.fixed = bases, fixed
+        return found
+
+    def _hoist(self, targets: Sequence[int], row: Collection[int]) -> None:
+        """Compute what a loop needs and what is the same along the row, which goes along these axes; loads among it can't move past
+        the loop's stores later."""
+        axis = set(range(len(self.program.axes))) if self.plan.flat else set(row)
         same = [
             n
             for n in self.plan.needs(targets)
@@ -531,7 +561,7 @@ class _Printer(Rows):
             if axis == self.plan.last:
                 part = e.binary("add", type_, e.broadcast("i64", place.at), e.lanes("i64"))
             else:
-                part = e.broadcast("i64", f"%i{axis}")
+                part = e.broadcast("i64", self.places[axis])
             part = e.binary("mul", type_, part, self._splat(stride))
             total = e.binary("add", type_, total, part)
             stride = self._times((stride, self.sizes[axis]))

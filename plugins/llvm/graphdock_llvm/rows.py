@@ -29,11 +29,12 @@ class Rows:
         extent is unknown.
       memory: where rows of unknown length are kept, each part's for itself. ``share``: which part this is, and of how many.
       block: which is being filled. ``loops``: how many there were.
+      places: axis of a loop around the one along a row -> where it is.
     """
 
     def __init__(self, program: RegionProgram, width: int) -> None:
-        self.program, self.e = program, Emitter(width)
-        self.plan = Schedule(program, width)
+        self.e, self.plan = Emitter(width), Schedule(program, width)
+        self.program = self.plan.program
         self.length = self.plan.length
         self.sizes: list[str] = []
         self.ragged: tuple[str, str] | None = None
@@ -42,6 +43,7 @@ class Rows:
         self.parts, self.in_parts, self.open = 1, False, bool(self.plan.open)
         self.memory, self.share = "", ("0", "1")
         self.block, self.loops = "entry", 0
+        self.places: dict[int, str] = {}
 
     # -- extents
 

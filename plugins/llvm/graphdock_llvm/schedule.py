@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram
 
-from graphdock_llvm.primitives import DEAR, columns_of, is_flat, what_forbids
+from graphdock_llvm.merging import merged
+from graphdock_llvm.primitives import DEAR, columns_of, is_flat, nest_of, what_forbids
 from graphdock_llvm.products import products_of
 
 __all__ = ["TOGETHER", "Schedule", "Stage", "forbidden", "parts_of_work"]
@@ -45,6 +46,9 @@ class Schedule:
     """The stages of a program for vectors of ``width`` lanes.
 
     Attributes:
+      program: the one that is computed; where a row is of several axes, with as few as can be. ``groups``: for each of its axes
+        those of the program that was given.
+      nest: axes before the last one that a row goes along, too. ``divided``: the axis of rows that threads share.
       flat: the space is one row. ``products``: term -> product. ``columns``: reductions over rows. ``outer``: axis of the loops
         over rows -> its extent. ``length``: elements of a row. ``last``: the row's axis. Where only a call knows an extent, it and
         the length are None, and ``open`` names the axis.
@@ -54,17 +58,22 @@ class Schedule:
     """
 
     def __init__(self, program: RegionProgram, width: int) -> None:
-        self.program, self.width = program, width
+        self.width, self.groups = width, [[a] for a in range(len(program.axes))]
+        if nest_of(program):
+            program, self.groups = merged(program)
+        self.program, self.nest = program, nest_of(program)[:-1]
         extents = [a.extent for a in program.axes]
         self.open = tuple([a for a, n in enumerate(extents) if n is None])
         self.flat = is_flat(program)
         self.products = products_of(program)
         self.columns = {n for n, reduced in columns_of(program).items() if reduced and not self.flat}
         summed = {p.along for p in self.products.values()}
-        self.outer = {a: n for a, n in enumerate(extents[:-1]) if a not in summed and not self.flat}
+        apart = {*summed, *self.nest}
+        self.outer = {a: n for a, n in enumerate(extents[:-1]) if a not in apart and not self.flat}
         whole = [n for a, n in enumerate(extents) if a not in summed]
         self.length = _product(whole if self.flat else extents[-1:])
         self.last = len(extents) - 1
+        self.divided = self._divided()
         self.stages, self.behind = self._stages()
         self.rooms, self.room = self._rooms()
 
@@ -88,15 +97,22 @@ class Schedule:
         on any number of threads.
 
         Args:
-          extents: of all axes, where the program does not say them.
+          extents: of all axes of the program that was given, where that does not say them.
         """
         if not self.divides():
             return 1
-        found = [n or 0 for n in extents or [a.extent for a in self.program.axes]]
-        length = math.prod(found) if self.flat else found[-1]
-        rows = length // self.width if self.flat else found[next(iter(self.outer))]
+        given = [n or 0 for n in extents or [a.extent for a in self.program.axes]]
+        found = [math.prod(given[a] for a in group) for group in self.groups] if extents else given
+        length = math.prod(found) if self.flat else math.prod(found[a] for a in (*self.nest, self.last))
+        rows = length // self.width if self.flat else found[self.divided]
         work = self._weight() * length * math.prod(found[a] for a in self.outer)
         return max(1, min(rows, parts_of_work(work)))
+
+    def _divided(self) -> int:
+        """The first axis of rows; the longest where each row is computed by itself."""
+        if not self.nest or None in self.outer.values():
+            return next(iter(self.outer), 0)
+        return max(self.outer, key=lambda a: self.outer[a] or 0, default=0)
 
     def _weight(self) -> int:
         """Work of an element."""
@@ -122,7 +138,7 @@ class Schedule:
         once = [k for k in outputs if rows and not rows & set(self.program.outputs[k].dims)]
         last: list[Stage] = []
         for found, some in ((stages, [k for k in outputs if k not in once]), (last, once)):
-            along = [k for k in some if self.along(self.program.outputs[k])]
+            along = [k for k in some if self.goes_along(self.program.outputs[k])]
             columns = sorted(self.columns) if found is stages else []
             for chosen, loops in ((along, True), ([k for k in some if k not in along], False)):
                 if chosen or loops and columns:
@@ -155,6 +171,8 @@ class Schedule:
     def kept(self) -> list[int]:
         """Dear terms along the row that several loops need."""
         terms, steady = self.program.terms, self.steady()
+        if self.nest:  # a row of which would not be short
+            return []
         seen: dict[int, int] = {}
         for stage in self.stages:
             if stage.loops:
@@ -217,9 +235,13 @@ class Schedule:
         return found
 
     def along(self, part: RegionInput | RegionOutput) -> bool:
-        """Return whether it has an element for each of the row."""
+        """Return whether it has an element for each place along the last axis, or of the one row."""
         dims = [d for d in part.dims if d is not None]
         return bool(dims) if self.flat else self.last in dims
+
+    def goes_along(self, out: RegionOutput) -> bool:
+        """Return whether it has more than one element for each row."""
+        return self.along(out) or not set(self.nest).isdisjoint(out.dims)
 
 
 def parts_of_work(work: int) -> int:
