@@ -188,7 +188,8 @@ class PlanContext(PassContext):
       derive: ``derive(value, key, dims, fill)``, in the phase ``chosen``: a new node that reads, in place of a variable's value,
         what ``fill(array, room)`` made of that, of these dims; before it comes the node of its only input, a handle. It stays from
         step to step, of all plans that share the key, and is made again when the variable was written. None where it can't stay:
-        the plan writes the variable, or waits for other steps, or the session is to save memory.
+        the plan writes the variable, or waits for other steps, or the session is to save memory. ``transient``:
+        ``transient(value)`` says why, of the value of a variable; empty where it could stay, and of any other value.
       trace: ``trace(build)`` calls ``build`` with a :class:`Tracing`, in an empty graph; of the tensors that it returns comes a
         plan graph, whose inputs are in the order in which they were made. What ops raise while it is built passes through.
       simplify: runs the session's passes of the phase ``simplify`` over a graph.
@@ -211,6 +212,7 @@ class PlanContext(PassContext):
     give: Callable[[PlanNode, KernelDef, RegisteredCompiler | None], None] = lambda node, kernel, compiler: None
     swap: Callable[[Value], Swap | None] = lambda value: None
     derive: Callable[[Value, str, Dims, Callable[[Any, Any], object]], PlanNode | None] = lambda *request: None
+    transient: Callable[[Value], str] = lambda value: ""
     trace: Callable[[Callable[[Tracing], Sequence[Any]]], PlanGraph] = lambda build: PlanGraph("none")
     simplify: Callable[[PlanGraph], object] = lambda graph: None
     shared: MutableMapping[Any, Any] = field(default_factory=dict)

@@ -129,8 +129,9 @@ class RegionCompiler(ABC):
         """
         raise NotImplementedError
 
-    def arranged(self, region: Region) -> Mapping[int, Arrangement]:
-        """Inputs of a claimed region that its kernel would rather have in another order, by their numbers (``RegionInput.source``).
+    def arranged(self, region: Region) -> Mapping[int, Arrangement | str]:
+        """Inputs of a claimed region that its kernel would rather have in another order, by their numbers (``RegionInput.source``);
+        of others, why they are read as they lie, which ``explain`` says of weights.
 
         One that regions share is made once, as a node of the plan, one of a constant when the plan is made, and one of a variable
         that the plan does not write when it was written; ``Region.arranged`` tells a region before it is prepared that it gets

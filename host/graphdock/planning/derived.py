@@ -60,10 +60,9 @@ class Derived:
                     self._made.version = version
 
 
-def constant_reads(graph: PlanGraph, handles: Mapping[Value, Value]) -> dict[Value, Value]:
-    """Values of variables of static shape that no node of a plan does more with than read -> the handles that stand for these.
-
-    Those that are read in bodies, which may never run, are not among them.
+def constant_reads(graph: PlanGraph, handles: Mapping[Value, Value]) -> tuple[dict[Value, Value], dict[Value, str]]:
+    """Values of variables of static shape that no node of a plan does more with than read -> the handles that stand for these; and
+    why other values of variables are not among them, as those that are read in bodies, which may never run.
     """
     written = {
         handles[value]
@@ -73,8 +72,21 @@ def constant_reads(graph: PlanGraph, handles: Mapping[Value, Value]) -> dict[Val
         for value, arg in zip(node.inputs, arg_of(node), strict=True)
         if arg.access in ("writes", "uses") and value in handles
     }
-    owners = {n.outputs[0]: handles[n.inputs[0]] for n in graph.nodes if n.verb == "read" and n.inputs[0] in handles}
-    return {value: owner for value, owner in owners.items() if owner not in written and _is_plain(owner)}
+    kept, others = dict[Value, Value](), dict[Value, str]()
+    for level in graph.all_graphs():
+        for node in level.nodes:
+            if node.verb != "read" or node.inputs[0] not in handles:
+                continue
+            value, owner = node.outputs[0], handles[node.inputs[0]]
+            if owner in written:
+                others[value] = "the step writes it"
+            elif level is not graph:
+                others[value] = "a loop or a branch reads it"
+            elif not _is_plain(owner):
+                others[value] = "its shape may change"
+            else:
+                kept[value] = owner
+    return kept, others
 
 
 def _is_plain(owner: Value) -> bool:

@@ -135,7 +135,7 @@ class PlanBuilder:
       loop_writer: what wrote loops out, if a pass brought it.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
       derivations: handle of a derived value -> what it is made of. ``constant_reads``: values of variables that the plan does not
-        write, which may be -> the handles of these.
+        write, which may be -> the handles of these; ``other_reads``: why those of others may not.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
         resource.
       patterns: those whose anchors stand in it.
@@ -168,6 +168,7 @@ class PlanBuilder:
     loop_writer: LoopWriter | None = None
     derivations: dict[Value, Derivation] = field(default_factory=dict)
     constant_reads: Mapping[Value, Value] = field(default_factory=dict)
+    other_reads: Mapping[Value, str] = field(default_factory=dict)
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None
     handles: Mapping[Value, Value] = field(default_factory=dict)

@@ -193,6 +193,7 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         give=give,
         swap=lambda value: _swap(setting, value),
         derive=lambda value, key, dims, fill: _derive(draft, value, key, dims, fill),
+        transient=lambda value: _transient(draft, value)[1],
         trace=lambda build: trace(setting.host, build),
         simplify=lambda graph: simplify(draft, graph),
         shared=setting.host.shared.setdefault(row.plugin, {}),
@@ -204,18 +205,32 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
 def _derive(
     draft: PlanBuilder, value: Value, key: str, dims: Dims, fill: Callable[[Any, Any], object]
 ) -> PlanNode | None:
-    from graphdock.planning.derived import Derivation, constant_reads, derive
+    from graphdock.planning.derived import Derivation, derive
 
-    if draft.has_changed_for("derivations"):
-        draft.name_resources()
-        draft.constant_reads = constant_reads(draft.graph, draft.handles) if draft.holds else {}
-    owner, setting = draft.constant_reads.get(value), draft.setting
-    saves = setting.memory_budget or HOST_MEMORY in setting.limits
-    if owner is None or saves or setting.resource(owner).device.memory_space != HOST_MEMORY:
+    owner, reason = _transient(draft, value)
+    if owner is None or reason:
         return None
     made = derive(value, owner, key, dims)
     draft.derivations[made.inputs[0]] = Derivation(owner, fill)
     return made
+
+
+def _transient(draft: PlanBuilder, value: Value) -> tuple[Value | None, str]:
+    """The handle of the variable whose value this is, if any, and why nothing that is made of it may stay; empty where it may."""
+    from graphdock.planning.derived import constant_reads
+
+    if draft.has_changed_for("derivations"):
+        draft.name_resources()
+        draft.constant_reads, draft.other_reads = constant_reads(draft.graph, draft.handles)
+    owner, setting = draft.constant_reads.get(value), draft.setting
+    if owner is None:
+        return None, draft.other_reads.get(value, "")
+    if not draft.holds:
+        return owner, "the step waits for others"
+    if setting.memory_budget or HOST_MEMORY in setting.limits:
+        return owner, "the session is to save memory"
+    there = setting.resource(owner).device.memory_space == HOST_MEMORY
+    return owner, "" if there else "it is in no memory of the host"
 
 
 def _swap(setting: PlanningContext, value: Value) -> Swap | None:

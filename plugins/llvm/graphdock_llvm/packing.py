@@ -17,6 +17,7 @@ from graphdock_llvm.panels import Matrices, print_pack
 from graphdock_llvm.passes_blocks import OpenMatrices
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.printer import ALONE, Printed
+from graphdock_llvm.products import products_of
 from graphdock_llvm.target import compiled, width
 from graphdock_llvm.tiles import shared_by_parts, tiles_of
 
@@ -28,11 +29,13 @@ _SHARED = 1 << 18
 _ROWS = 256
 
 
-def arranged(region: Region) -> Mapping[int, Arrangement]:
-    """The right matrix of a region's large product, where nothing else of the region reads it."""
-    found = None if region.program is None else panels_of(region.program)
+def arranged(region: Region) -> Mapping[int, Arrangement | str]:
+    """The right matrix of a region's large product, where nothing else of the region reads it; else why it is not packed apart."""
+    program = region.program
+    found = None if program is None else panels_of(program)
     if found is None:
-        return {}
+        rights = [] if program is None else [program.inputs[p.right].source for p in products_of(program).values()]
+        return {} if program is None else {source: _as_it_lies(program, source) for source in rights}
     source, of = found
     kernel = KernelDef("Arranged", "cpu", name="panels", prepare=functools.partial(_prepare, of))
     key = "panels", of.along, of.columns, of.scalar, of.right
@@ -55,6 +58,21 @@ def panels_of(program: RegionProgram, ready: Collection[int] = ()) -> tuple[int,
     if of.rows is not None and of.rows > _ROWS:
         return None
     return right.source, replace(of, rows=None, left=(0, 0), packed=False)
+
+
+def _as_it_lies(program: RegionProgram, source: int) -> str:
+    """Reason why a right matrix is not packed apart."""
+    reads = [i for i in program.inputs if i.source == source]
+    tiles = tiles_of(program, width())
+    if any(i.strides is not None for i in reads):
+        return "a part of it is multiplied, where it lies"
+    if tiles is None:
+        return "the product is small, and reads it where it lies"
+    if len(reads) > 1:
+        return "the product is not all that its region reads it for"
+    if isinstance(tiles.matrices, OpenMatrices):
+        return "only a step knows its extents"
+    return f"beside {tiles.matrices.rows} rows a copy is a small part of the work"
 
 
 def room_of(of: Matrices) -> int:

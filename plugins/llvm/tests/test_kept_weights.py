@@ -256,6 +256,58 @@ def test_explain_says_what_stays_from_step_to_step():
     assert "kept from step to step in the order of llvm.panels, until the variable is written" in told
 
 
+def written(y, w):
+    with tf.control_dependencies([y]):
+        return [y, w.assign(w * 2.0)]
+
+
+def both_ways(y, w):
+    """Forward as it lies, and turned, beside a write."""
+    return written(tf.nn.relu(tf.matmul(y, w, transpose_b=True) + 1.0), w)
+
+
+def branched(y, w):
+    """The last weight is read in a branch alone."""
+    return tf.cond(tf.reduce_sum(y) > 0.0, lambda: tf.nn.relu(tf.matmul(y[:, :ALONG], w) + 1.0), lambda: y)
+
+
+@pytest.mark.parametrize(
+    ("rows", "build", "settings", "reason"),
+    [
+        (ROWS, written, {}, "the step writes it"),
+        (ROWS, both_ways, {}, "the step writes it, and each of 2 regions reads it in an order of its own"),
+        (ROWS, lambda y, w: y, {"memory_budget": {"cpu": 1 << 30}}, "the session is to save memory"),
+        (ROWS, branched, {}, "a loop or a branch reads it"),
+        (2000, lambda y, w: y, {}, "beside 2000 rows a copy is a small part of the work"),
+        (4, lambda y, w: y, {}, "the product is small, and reads it where it lies"),
+        (ROWS, lambda y, w: y + w[:1, :1], {}, ""),
+    ],
+)
+def test_explain_says_why_a_weight_is_not_kept(rows, build, settings, reason):
+    w = tf.get_variable("w", [128, 128] if rows > 4 else [8, 8], use_resource=True)
+    x = tf.placeholder(tf.float32, [rows, w.shape[0]])
+    fetches = build(x if build is branched else tf.nn.relu(tf.matmul(x, w) + 1.0), w)
+    with tf.Session(config=tf.SessionConfig(**LLVM, **settings)) as session:
+        told = [line for line in session.explain(fetches).notes() if "in no other order" in line]
+    assert [line.partition("llvm.region ")[2] for line in told] == (
+        [f"keeps w in no other order from step to step: {reason}"] if reason else []
+    )
+
+
+def test_one_line_says_it_of_many_weights():
+    y = tf.placeholder(tf.float32, [ROWS, ALONG])
+    for number in range(6):
+        y = tf.nn.relu(tf.matmul(y, tf.get_variable(f"w{number}", [ALONG, ALONG])) + 1.0)
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(tf.reduce_sum(y))
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as session:
+        told = [line for line in session.explain(train).notes() if "in no other order" in line]
+    why = "in no other order from step to step: the step writes it"
+    assert [line.partition("keeps ")[2] for line in told] == [  # nothing asks for a gradient by the first layer's input
+        f"w0 {why}",
+        f"w1, w2, w3, w4 and 1 more {why}, and each of 2 regions reads it in an order of its own",
+    ]
+
+
 def test_a_function_of_a_dataset_reads_the_variable_as_it_is_now(packed):
     layer = Layer()
     data = tf.data.Dataset.from_tensors(layer.x).repeat()

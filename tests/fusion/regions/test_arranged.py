@@ -103,6 +103,22 @@ def test_claimed_parts_are_ignored():
             np.testing.assert_allclose(session.run(y, feed), np.tanh(feed[x][:, :3]) * feed[x][:, 3:], rtol=1e-5)
 
 
+def test_a_compiler_says_why_it_reads_a_weight_as_it_lies():
+    class Refuses(ArrangingCompiler):
+        def arranged(self, region):
+            return dict.fromkeys(super().arranged(region), "it likes it so")
+
+    with tf.Graph().as_default():
+        v = tf.get_variable("v", [5, 4])
+        w = tf.placeholder(tf.float32, [5, 4])
+        with _session(Refuses()) as session:
+            by_constant = tf.tanh(tf.matmul(tf.placeholder(tf.float32, [3, 5]), tf.constant(W, name="c")))
+            plan = session.explain([*_products(v), *_products(w), by_constant])
+    assert [line for line in plan.notes() if "likes" in line] == [
+        "pass regions: lab.reference keeps c, v in no other order from step to step: it likes it so"
+    ]
+
+
 def _raises(*_):
     raise ZeroDivisionError("no panels")
 

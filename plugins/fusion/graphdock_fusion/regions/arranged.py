@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,8 @@ __all__ = ["ARRANGED", "arrange", "broken"]
 
 #: The op type of such a copy; it never stands in a user's graph.
 ARRANGED = "Arranged"
+#: Weights that one line names.
+_NAMED = 4
 #: (id of an array that never changes, full name of a compiler, key of an arrangement) -> that array and its elements in that
 #: order, while both are there: plans share them.
 _KEPT: dict[tuple[int, str, Hashable], tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
@@ -61,10 +64,18 @@ def arrange(
 ) -> None:
     """Make the arrangements that pay, and let the regions read them in the place of the values."""
     wanted: dict[tuple[Value, Hashable], _Wanted] = {}
+    left: dict[Value, str] = {}  # what regions read as it lies, and why
     for node, region in made:
         for index, arrangement in _asked(asked, node, region):
-            found = wanted.setdefault((node.inputs[index], arrangement.key), _Wanted(arrangement))
+            value = node.inputs[index]
+            if isinstance(arrangement, str):
+                left.setdefault(value, arrangement)
+                continue
+            found = wanted.setdefault((value, arrangement.key), _Wanted(arrangement))
             found.readers.append((node, region, index))
+    orders = Counter(value for value, _ in wanted)
+    left |= {value: reason for value in orders if (reason := _left(value, orders[value], wanted, context))}
+    _note(left, asked, context)
     if not wanted:
         return
     place = {node: i for i, node in enumerate(level.nodes)}
@@ -82,7 +93,27 @@ def arrange(
             change.rebind(reader, inputs=values)
 
 
-def _asked(asked: RegisteredCompiler, node: PlanNode, region: Region) -> list[tuple[int, Arrangement]]:
+def _left(value: Value, orders: int, wanted: Mapping[tuple[Value, Hashable], _Wanted], context: PlanContext) -> str:
+    """Return why what is made of a variable's value does not stay; empty where it does, and of any other value."""
+    reason = context.transient(value)
+    alone = all(len(found.readers) < 2 for (of, _), found in wanted.items() if of is value)
+    return f"{reason}, and each of {orders} regions reads it in an order of its own" * (orders > 1 and alone) or reason
+
+
+def _note(left: Mapping[Value, str], asked: RegisteredCompiler, context: PlanContext) -> None:
+    """Say which weights are not kept in another order, a line for each reason."""
+    said: dict[str, dict[str, None]] = {}
+    for value, reason in left.items():
+        if value.node is not None and value.node.verb in ("read", "constant"):
+            named = value.node.inputs[0] if value.node.verb == "read" else value
+            said.setdefault(reason, {})[named.name.removesuffix(":0")] = None
+    for reason, names in said.items():
+        first, more = [*names][:_NAMED], len(names) - _NAMED
+        listed = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+        context.notes.append(f"{asked.full_name} keeps {listed} in no other order from step to step: {reason}")
+
+
+def _asked(asked: RegisteredCompiler, node: PlanNode, region: Region) -> list[tuple[int, Arrangement | str]]:
     """Return what the compiler wants of a region's inputs. Raises PluginError where it can't be had, which names it."""
     try:
         wanted = list(asked.compiler.arranged(region).items())
@@ -91,7 +122,7 @@ def _asked(asked: RegisteredCompiler, node: PlanNode, region: Region) -> list[tu
             asked, f"raises {type(error).__name__} when it is asked for arrangements: {error}", node
         ) from error
     for index, arrangement in wanted:
-        if not isinstance(arrangement, Arrangement) or index not in range(len(node.inputs)):
+        if not isinstance(arrangement, Arrangement | str) or index not in range(len(node.inputs)):
             raise broken(
                 asked, "wants an arrangement of what is no input of the region", node, f"{index}: {arrangement!r}"
             )
