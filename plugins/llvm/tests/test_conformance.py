@@ -10,6 +10,8 @@ OPS = (
     "Conv2D",
     "Conv2DBackpropFilter",
     "Conv2DBackpropInput",
+    "FusedBatchNorm",
+    "FusedBatchNormGrad",
     "Gather",
     "MatMul",
     "MatMulSum",
