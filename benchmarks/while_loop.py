@@ -30,6 +30,8 @@ GRADIENTS = {
 NESTED = {"outer": 20, "inner": 50, "size": 10}
 #: Programs of recurrent networks: lines, steps, inputs and units.
 RECURRENT = {"lstm_small": (8, 50, 16, 32), "lstm": (32, 50, 64, 128)}
+#: The same of a loop over TensorArrays.
+ARRAYS = {"lstm_arrays": (8, 50, 16, 16)}
 
 
 def _vector(size: int = 10) -> Any:
@@ -316,6 +318,29 @@ def recurrent_session(
     return Case(lambda: session.run(gradients, {x: array}), lambda: session.run(gradients, {x: array}), steps)
 
 
+def arrays_session(
+    tf: ModuleType, open_session: Callable[[], Any], lines: int, steps: int, inputs: int, units: int
+) -> Case:
+    """The same cell in a while_loop that reads its inputs from a TensorArray and writes its outputs to one."""
+    array, weight, bias = _sequences(lines, steps, inputs, units)
+    x = tf.placeholder(tf.float32, array.shape)
+    w, b = (tf.placeholder(tf.float32, values.shape) for values in (weight, bias))
+    rows = tf.TensorArray(tf.float32, size=steps).unstack(tf.transpose(x, [1, 0, 2]))
+
+    def body(i: Any, c: Any, h: Any, out: Any) -> Any:
+        z = tf.matmul(tf.concat([rows.read(i), h], 1), w) + b
+        into, new, forget, leave = tf.split(z, 4, 1)
+        c = c * tf.sigmoid(forget + 1.0) + tf.sigmoid(into) * tf.tanh(new)
+        h = tf.tanh(c) * tf.sigmoid(leave)
+        return i + 1, c, h, out.write(i, h)
+
+    zeros, out = tf.zeros([lines, units]), tf.TensorArray(tf.float32, size=steps)
+    outputs = tf.while_loop(lambda i, *_: tf.less(i, steps), body, [tf.constant(0), zeros, zeros, out])[3].stack()
+    gradients = tf.gradients(tf.reduce_sum(outputs * outputs), [w, b])
+    session, fed = open_session(), {x: array, w: weight, b: bias}
+    return Case(lambda: session.run(gradients, fed), lambda: session.run(gradients, fed), steps)
+
+
 def recurrent_jax(lines: int, steps: int, inputs: int, units: int) -> Case:
     """jax.grad through lax.scan."""
     import jax
@@ -372,10 +397,13 @@ def _nested_gradient() -> Program:
     return Program("nested_gradient", summary, builders, bars, unit="iteration", reference="jax", rtol=1e-3, atol=1e-4)
 
 
-def _recurrent(name: str, lines: int, steps: int, inputs: int, units: int) -> Program:
+def _recurrent(
+    name: str, lines: int, steps: int, inputs: int, units: int, session: Callable[..., Case] = recurrent_session
+) -> Program:
     shape = {"lines": lines, "steps": steps, "inputs": inputs, "units": units}
-    builders = session_builders(partial(recurrent_session, **shape), variants=[LLVM])
-    summary = f"LSTM of {units} units over {steps} rows of [{lines}, {inputs}], and its gradient"
+    builders = session_builders(partial(session, **shape), variants=[LLVM])
+    by_hand = "" if session is recurrent_session else ", over TensorArrays"
+    summary = f"LSTM of {units} units over {steps} rows of [{lines}, {inputs}]{by_hand}, and its gradient"
     bars = (Bar("P4", ("jax",), 2.0, subject="graphdock/llvm", note="whole loop compiled, with gradient"),)
     builders |= {"jax": partial(recurrent_jax, **shape)}
     return Program(name, summary, builders, bars, unit="iteration", reference="jax", rtol=1e-2, atol=1e-2)
@@ -406,6 +434,7 @@ PROGRAMS = (
     *(_gradient(name, *shape, f", of {shape[0]} iterations") for name, shape in GRADIENTS.items()),
     _nested_gradient(),
     *(_recurrent(name, *shape) for name, shape in RECURRENT.items()),
+    *(_recurrent(name, *shape, arrays_session) for name, shape in ARRAYS.items()),
 )
 
 if __name__ == "__main__":

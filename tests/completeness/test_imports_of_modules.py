@@ -39,7 +39,7 @@ print(*(name for name in sys.modules if name.startswith("graphdock_")))
 def test_a_first_result_of_operators_imports_no_plugin_that_it_does_not_use():
     done = subprocess.run([sys.executable, "-c", FIRST_RESULT], capture_output=True, text=True, check=True)
     packages = {name.partition(".")[0] for name in done.stdout.split()}
-    unused = {f"graphdock_{room}" for room in ("cluster", "data", "dataflow", "storage", "tensorflow", "tf1")}
+    unused = {f"graphdock_{room}" for room in ("cluster", "dataflow", "storage", "tensorflow", "tf1")}
     assert {"graphdock_cpu", "graphdock_executor", "graphdock_std"} <= packages and not packages & unused
 
 

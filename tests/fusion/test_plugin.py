@@ -38,7 +38,7 @@ def test_programs_run_without_it():
     with_it, without = run(Host()), run(Host(block=["fusion"]))
     for a, b in zip(with_it, without, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
-    assert {row.plugin for row in known_passes(Host(block=["fusion"])).values()} == {"host", "std"}
+    assert {row.plugin for row in known_passes(Host(block=["fusion"])).values()} == {"data", "host", "std"}
     with pytest.raises(ConfigError, match="no pass named 'products'"):
         run(Host(block=["fusion"]), passes={"products": False})
 

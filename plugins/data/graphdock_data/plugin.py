@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdock.contracts import KernelModule, OpLibrary, ResourceKind, hookimpl
+from graphdock.contracts import KernelModule, OpLibrary, Pass, PlanNode, ResourceKind, hookimpl
 
 #: Modules of ``graphdock_data.kernels``; each holds a list ``KERNELS``.
 FAMILIES = (
@@ -30,6 +30,24 @@ def register_ops() -> Iterable[OpLibrary]:
 @hookimpl
 def register_kernels() -> Iterable[KernelModule]:
     return [KernelModule(f"graphdock_data.kernels.{family}") for family in FAMILIES]
+
+
+def _is_element(node: PlanNode) -> bool:
+    return node.op in ("TensorListGetItem", "TensorListSetItem")
+
+
+@hookimpl
+def register_passes() -> Iterable[Pass]:
+    return [
+        Pass(
+            "lists",
+            "rewrite",
+            10,
+            "keeps and reads rows in loops that write and read lists at their counter",
+            "graphdock_data.passes.loop_lists:loop_lists",
+            _is_element,
+        )
+    ]
 
 
 @hookimpl

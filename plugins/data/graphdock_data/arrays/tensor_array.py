@@ -212,11 +212,8 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Any:
         """All elements as one tensor, ``[size, ...]``."""
-        made = self._read("TensorListStack", name, None)
-        count = _static_size(self._flow)
-        if count is not None and not self.dynamic_size and made.shape.ndims is not None:
-            made.set_shape([count, *made.shape.as_list()[1:]])
-        return made
+        count = None if self.dynamic_size else _static_size(self._flow)
+        return self._read("TensorListStack", name, None, num_elements=-1 if count is None else count)
 
     def concat(self, name: str | None = None) -> Any:
         """All elements one behind the other: they may differ in their first dim."""
@@ -253,12 +250,36 @@ def _shape(shape: Any) -> Any:
 def _static_size(flow: Any) -> int | None:
     """The size that an array was made with, where that is a number."""
     op = flow.op
-    while op.type in ("TensorListSetItem", "TensorListScatterIntoExistingList", "GraphdockTensorListSplit", "Identity"):
-        op = op.inputs[0].op
-    if op.type != "TensorListReserve":
-        return None
+    while op.type != "TensorListReserve":
+        if op.type == "While":
+            flow = _before(op, flow)
+            if flow is None:
+                return None
+        elif op.type in _ONWARD:
+            flow = op.inputs[0]
+        else:
+            return None
+        op = flow.op
     size = _number(op.inputs[1])
     return None if size is None else int(size)
+
+
+#: ops whose result is as long as their first input
+_ONWARD = ("TensorListSetItem", "TensorListScatterIntoExistingList", "GraphdockTensorListSplit", "Identity")
+
+
+def _before(loop: Any, flow: Any) -> Any:
+    """The array that a loop begins with, where each iteration writes to that; None else."""
+    number = loop.outputs.index(flow)
+    body = loop.bodies[1]
+    if number >= len(loop.get_attr("output_shapes")):
+        return None
+    inner = body.outputs[number]
+    while inner is not body.parameters[number]:
+        if inner.op.type not in _ONWARD:
+            return None
+        inner = inner.op.inputs[0]
+    return loop.inputs[number]
 
 
 def _number(tensor: Any) -> Any:

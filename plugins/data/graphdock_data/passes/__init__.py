@@ -1,0 +1,1 @@
+"""Passes over plans that hold lists of tensors."""
