@@ -208,7 +208,8 @@ end:
   ret void
 }
 
-; numbers that say no matrices say how many others there are, and where these are
+; numbers that say no matrices say how many others there are, and where these are; and, where a frame's memory is not among the
+; buffers, how many these are, and where that is
 define void @region(ptr %table, ptr %n) {
 entry:
   %matrices.at = getelementptr i64, ptr %n, i64 24
@@ -221,16 +222,34 @@ here:
   call void %function(ptr %table, ptr %n)
   ret void
 look:
-  %i = phi i64 [ 1, %entry ], [ %next, %other ]
+  %frame.at = getelementptr i64, ptr %n, i64 23
+  %frame = load i64, ptr %frame.at
+  %framed = icmp ne i64 %frame, 0
+  br i1 %framed, label %copy, label %others
+copy:
+  %buffers.at = getelementptr i64, ptr %n, i64 22
+  %buffers = load i64, ptr %buffers.at
+  %all = add i64 %buffers, 1
+  %own = alloca i64, i64 %all
+  %bytes = mul i64 %buffers, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %table, i64 %bytes, i1 false)
+  %last = getelementptr i64, ptr %own, i64 %buffers
+  store i64 %frame, ptr %last
+  br label %others
+others:
+  %given = phi ptr [ %table, %look ], [ %own, %copy ]
+  br label %next.others
+next.others:
+  %i = phi i64 [ 1, %others ], [ %next, %other ]
   %count = load i64, ptr %n
   %more = icmp ule i64 %i, %count
   br i1 %more, label %other, label %end
 other:
   %its.at = getelementptr ptr, ptr %n, i64 %i
   %its = load ptr, ptr %its.at
-  call void @region(ptr %table, ptr %its)
+  call void @region(ptr %given, ptr %its)
   %next = add i64 %i, 1
-  br label %look
+  br label %next.others
 end:
   ret void
 }

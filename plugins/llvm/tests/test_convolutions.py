@@ -45,7 +45,8 @@ def test_random_layers_agree_with_the_cpus_kernels(seed):
     x, w = (rng.normal(size=shape).astype(np.float32) for shape in (sizes, window))
     made, slopes, kernels = _results(("llvm", "cpu"), x, w, attrs, None)
     wanted, _, _ = _results(("cpu",), x, w, attrs, slopes)
-    assert set(kernels.values()) == {"llvm"}, kernels
+    few = kernels.pop("Conv2DBackpropInput") if 2 * sizes[-1] < width() else "cpu"
+    assert set(kernels.values()) == {"llvm"} and few == "cpu", kernels
     for ours, theirs in zip(made, wanted, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.abs(theirs).max())
 
@@ -56,7 +57,7 @@ def test_a_filter_of_few_places_that_lie_apart():
     x = np.arange(9, dtype=np.float32).reshape(1, 1, 9, 1)
     slopes = np.float32([1, 10, 100]).reshape(1, 1, 3, 1)
     (_, _, by_filter), _, kernels = _results(("llvm", "cpu"), x, np.ones((1, 2, 1, 1), np.float32), attrs, slopes)
-    assert set(kernels.values()) == {"llvm"}
+    assert kernels["Conv2DBackpropFilter"] == kernels["Conv2D"] == "llvm"
     assert by_filter.ravel().tolist() == [420.0, 753.0]
 
 

@@ -12,18 +12,18 @@ from graphdock.contracts import (
     KernelDef,
     KernelRefused,
     Native,
-    NativeShapes,
     PlanNode,
     PrepareContext,
     Prepared,
     errors,
 )
 
+from graphdock_llvm.batches import Works
 from graphdock_llvm.convolutions import cut
-from graphdock_llvm.extents import Results, bind_any
-from graphdock_llvm.gathered import Problem, Work, numbers
-from graphdock_llvm.gathered_text import HEAD, text
-from graphdock_llvm.launch import address_of, prepared, single_threaded
+from graphdock_llvm.extents import bind_any
+from graphdock_llvm.gathered import Problem, Work
+from graphdock_llvm.gathered_text import text
+from graphdock_llvm.launch import address_of, prepared
 from graphdock_llvm.native import chain
 from graphdock_llvm.target import described, width
 
@@ -123,17 +123,11 @@ def _work(node: PlanNode, shapes: Sequence[tuple[int, ...]], first: int, some: i
     return Work([problem], columns, slots, list(zip(*places, strict=True)), onto=first > 0, matrices=count)
 
 
-class _Shapes(NativeShapes):
-    """Numbers of a node's calls, whose shapes only a step knows.
+class _Shapes(Works):
+    """Numbers of a node's calls, whose shapes only a step knows."""
 
-    Attributes:
-      left: whether the last shapes fit, and are NumPy's.
-    """
-
-    def __init__(self, node: PlanNode, threads: int, within: Any) -> None:
-        self._node, self._threads, self._shared = node, threads, within
-        self._make, self._shape = Results(node.outputs[0].dtype.np), ()
-        self.numbers, self.left = np.zeros(HEAD, np.int64), False
+    def __init__(self, ctx: PrepareContext) -> None:
+        super().__init__(ctx)
         self._refused: Sequence[tuple[int, ...]] = ()
 
     def read(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
@@ -152,14 +146,7 @@ class _Shapes(NativeShapes):
         if _why_not(node, a, b, y):
             self.left, self._refused = True, list(shapes)
             raise self._error(shapes)
-        self._its = [numbers(work, self._threads) for work in _works(node, a, b, y)]
-        self.numbers[: 1 + len(self._its)] = [len(self._its), *[its.ctypes.data for its in self._its]]
-        self.within = self._shared if any(its[0] > 1 for its in self._its) else None
-        self._shape = y
-        return [y]
-
-    def make(self, output: int) -> Any:
-        return self._make(self._shape)
+        return self.tell(_works(node, a, b, y), y)
 
     def _error(self, shapes: Sequence[tuple[int, ...]]) -> errors.ShapeError:
         return errors.ShapeError(f"{self._node.name} is left to NumPy", got=str(shapes))
@@ -184,8 +171,7 @@ def _prepare(ctx: PrepareContext) -> Prepared:
         if len(works) == 1:
             return prepared(ctx, works[0])
     source = text(width())
-    sized = partial(_Shapes, node, ctx.threads, single_threaded(ctx.device) if ctx.threads > 1 else None)
-    native = Native(address_of(ctx, source), chain, sized=sized)
+    native = Native(address_of(ctx, source), chain, sized=partial(_Shapes, ctx))
     bind = partial(bind_any, len(node.inputs), 1, native, otherwise=partial(_by_numpy, node))
     return Prepared(bind, native=native, source=lambda: source)
 
