@@ -37,7 +37,7 @@ from graphdock_llvm.pool import pool_address
 from graphdock_llvm.primitives import nest_of, rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
-from graphdock_llvm.schedule import forbidden
+from graphdock_llvm.schedule import forbidden, repeated
 from graphdock_llvm.shifted import shifted
 from graphdock_llvm.target import width
 from graphdock_llvm.tiles import Tiles, nodes_of_a_tile, parts_of, print_tiles, tiles_of
@@ -81,7 +81,8 @@ class VectorRegions(RegionCompiler):
             reduces = {n: frozenset([within(s, outer) for s in sets]) for n, sets in reduces.items()}
         elif not nest_of(program):
             program = _of_first(program, nodes, reduces)
-        reasons = {program.terms[n].origin: reason for n, reason in unsupported(program, lanes).items()}
+        refused = repeated(program, lanes) | unsupported(program, lanes)
+        reasons = {program.terms[n].origin: reason for n, reason in refused.items()}
         reasons |= {
             program.terms[o.term].origin: reason for o in program.outputs if (reason := written_often(program, o))
         }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphdock_llvm.rows import Rows
-from graphdock_llvm.vectors import Place
+from graphdock_llvm.vectors import Place, in_memory
 
 __all__ = ["Nests"]
 
@@ -68,6 +68,22 @@ class Nests(Rows):
         for place, k in enumerate(folded):
             values[k] = e.binary("fadd", types[k], values[count + place], values[k])
         return values[:count]
+
+    def _kept_room(self, number: int) -> str:
+        """Address of what is kept of a term for a row of several axes, or of one."""
+        if not self.plan.nest:
+            return self._room(number)
+        scalar = in_memory(self.program.terms[number].dtype.name)
+        room = self._times((*[self.sizes[axis] for axis in self.plan.nest], self.padded))
+        return self.e.value(f"alloca {scalar}, i64 {room}, align 64")
+
+    def _kept_row(self, number: int, room: str) -> str:
+        """Address of the row along the last axis that the loops are at, in such a room."""
+        e, at = self.e, "0"
+        for axis in self.plan.nest:
+            at = e.binary("add", "i64", e.binary("mul", "i64", at, self.sizes[axis]), self.places[axis])
+        scalar = in_memory(self.program.terms[number].dtype.name)
+        return e.value(f"getelementptr {scalar}, ptr {room}, i64 {e.binary('mul', 'i64', at, self.padded)}")
 
     def _row(
         self,

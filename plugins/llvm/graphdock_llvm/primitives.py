@@ -100,7 +100,8 @@ def _unsupported(program: RegionProgram, term: Term) -> str | None:
     if term.op in _SOURCES:
         return None
     if term.op in REDUCTIONS:
-        if term.value not in ((len(program.axes) - 1,), tuple(range(len(program.axes))), nest_of(program)):
+        last, whole = len(program.axes) - 1, tuple(range(len(program.axes)))
+        if term.value not in ((last,), whole) and term.value != nest_of(program):
             return f"{term.op} goes over other axes than the last, or all"
         return None
     if term.op == "draw":

@@ -205,7 +205,7 @@ class _Printer(Nests):
         e = self.e
         kept = self.plan.kept()
         for number in kept:
-            self.rows[number] = self._room(number)
+            self.rows[number] = self._kept_room(number)
         if self.partial:
             self.counter = e.value("alloca i64")
             e.line(f"store i64 0, ptr {self.counter}")
@@ -476,15 +476,16 @@ class _Printer(Nests):
     ) -> list[str]:
         """The loops of a stage along all axes of a row."""
         parts: list[RegionInput | RegionOutput] = [*self.program.inputs, *self.program.outputs]
-        bases, fixed = self.bases, self.fixed
+        bases, fixed, rows = self.bases, self.fixed, self.rows
 
         def begin() -> None:
+            self.rows = rows | {n: self._kept_row(n, rows[n]) for n in self.plan.kept()}
             self.bases = {n: self._base(parts[n], base, self.plan.nest) for n, base in bases.items()}
             self.fixed = dict(fixed)
             self._hoist(stage.targets, {self.plan.last})
 
         found = self._nested(starts, types, visit, sums, begin)
-        self.bases, self.fixed = bases, fixed
+        self.bases, self.fixed, self.rows = bases, fixed, rows
         return found
 
     def _hoist(self, targets: Sequence[int], row: Collection[int]) -> None:

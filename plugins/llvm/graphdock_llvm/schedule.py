@@ -12,14 +12,18 @@ from graphdock_llvm.merging import merged
 from graphdock_llvm.primitives import DEAR, columns_of, is_flat, nest_of, what_forbids
 from graphdock_llvm.products import products_of
 
-__all__ = ["TOGETHER", "Schedule", "Stage", "forbidden", "parts_of_work"]
+__all__ = ["TOGETHER", "Schedule", "Stage", "forbidden", "parts_of_work", "repeated"]
 
 #: Bytes of a row that is kept between two loops, at most: all that are kept fit the first cache.
 _KEPT = 16 * 1024
+#: Bytes of all that is kept of a row of several axes, at most: they fit the second cache.
+_NEST = 256 * 1024
 #: Elements of which a row of unknown length that is kept has a multiple, so that no two threads write one line of a cache.
 TOGETHER = 64
 #: Rows that are kept, at most.
 _ROWS = 4
+#: How often dear terms may be computed again, all together, for each of them.
+_AGAIN = 1
 #: Work that threads share (some 100 us), what each part has at least, and how many there are at most. Its unit is an element
 #: that is read or written.
 _WORTH, _LEAST, _PARTS = 1 << 20, 1 << 17, 16
@@ -171,8 +175,6 @@ class Schedule:
     def kept(self) -> list[int]:
         """Dear terms along the row that several loops need."""
         terms, steady = self.program.terms, self.steady()
-        if self.nest:  # a row of which would not be short
-            return []
         seen: dict[int, int] = {}
         for stage in self.stages:
             if stage.loops:
@@ -187,11 +189,22 @@ class Schedule:
             and self.last in terms[n].axes
             and terms[n].dtype.name != "bool"
         ]
+        if self.nest:
+            return self._kept_of_nests(found)
         if self.length is None:
             short = [] if self.flat else found
         else:
             short = [n for n in found if self.length * terms[n].dtype.size <= _KEPT]
         return short[:_ROWS] if len(found) <= _ROWS else []
+
+    def _kept_of_nests(self, found: Sequence[int]) -> list[int]:
+        """As many of these terms as fit, along all axes of a row."""
+        rows, room, kept = _product([self.program.axes[a].extent for a in self.nest]), _NEST, list[int]()
+        for number in found if rows and self.length else ():
+            size = (rows or 0) * _padded(self.length or 0, self.width) * self.program.terms[number].dtype.size
+            if size <= room and len(kept) < _ROWS:
+                room, kept = room - size, [*kept, number]
+        return kept
 
     def adds_some_first(self, number: int) -> bool:
         """Return whether a reduction over rows adds some of them before it adds these to the others."""
@@ -244,9 +257,34 @@ class Schedule:
         return self.along(out) or not set(self.nest).isdisjoint(out.dims)
 
 
+def repeated(program: RegionProgram, width: int) -> dict[int, str]:
+    """Reductions that stand so far behind others that loops would compute what is dear again and again, with the reason: what is
+    not kept of a row is computed by each loop that needs it."""
+    plan, terms = Schedule(program, width), program.terms
+    kept = {*plan.kept(), *plan.steady()}
+    row = set(range(len(plan.program.axes))) if plan.flat else {*plan.nest, plan.last}
+    seen, again = set[int](), 0
+    for place, stage in enumerate(plan.stages):
+        needed = plan.needs(stage.targets) if stage.loops else []
+        dear = {n for n in needed if terms[n].op in DEAR and n not in kept and row & set(plan.program.terms[n].axes)}
+        again += len(seen & dear)
+        seen |= dear
+        if again > _AGAIN * len(seen):
+            later = [n for s in plan.stages[place:] for n in s.reductions]
+            return {
+                n: f"{terms[n].op} stands behind others, where terms are computed once more for each" for n in later
+            }
+    return {}
+
+
 def parts_of_work(work: int) -> int:
     """In how many parts threads share so many elements that are read or written."""
     return min(_PARTS, work // _LEAST) if work >= _WORTH else 1
+
+
+def _padded(length: int, width: int) -> int:
+    """Elements of a row that is kept, in whole vectors."""
+    return -(-length // width) * width
 
 
 def _product(extents: Sequence[int | None]) -> int | None:

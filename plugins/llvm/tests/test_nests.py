@@ -232,6 +232,37 @@ def test_a_region_has_one_set_of_several_axes_and_leaves_the_others():
         np.testing.assert_allclose(one, other, 1e-11)
 
 
+def chain(shape, axes, count):
+    """Norms of hyperbolic tangents, each of the one before, and NumPy's."""
+    a = np.random.default_rng(0).normal(size=shape)
+    x = tf.placeholder(tf.float64, shape)
+    y, want = x, a
+    for _ in range(count):
+        mean, variance = tf.nn.moments(tf.tanh(y), axes, keep_dims=True)
+        y = (tf.tanh(y) - mean) * tf.rsqrt(variance + 1e-3)
+        want = np.tanh(want)
+        want = (want - want.mean(tuple(axes), keepdims=True)) / np.sqrt(want.var(tuple(axes), keepdims=True) + 1e-3)
+    return x, a, y, want
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "count", "regions"),
+    [
+        ((4, 5, 33), [0, 2], 4, 1),  # all is kept
+        ((20, 5, 600), [0, 2], 3, 1),  # two of three
+        ((60, 5, 600), [0, 2], 1, 1),  # nothing, and computed three times
+        ((60, 5, 600), [0, 2], 4, 3),
+        ((9, 40), [1], 4, 1),
+        ((9, 40), [1], 12, 5),
+    ],
+)
+def test_dear_terms_are_kept_or_a_region_ends(shape, axes, count, regions):
+    x, a, y, want = chain(shape, axes, count)
+    with ours() as sess:
+        np.testing.assert_allclose(sess.run(y, {x: a}), want, 1e-8, 1e-8)
+        assert sess.explain(y, {x: a}).kernels() == {"llvm.region": regions}
+
+
 def test_moving_averages_are_written_where_they_are_computed():
     a = np.random.default_rng(0).normal(size=(9, 5, 6, 7))
     x = tf.placeholder(tf.float64, a.shape)
