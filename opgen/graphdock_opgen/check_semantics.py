@@ -174,8 +174,11 @@ def _region(place: Place) -> None:
     for i, name in enumerate(form.leading):
         _known(place, ("region", "leading", i), name, inputs, "input")
     for name in form.when:
-        attrs = [*(a.name for a in spec.attrs), *spec.types]
+        attrs = [*(a.name for a in spec.attrs), *spec.types, *(a.name for a in spec.inputs if a.memory == "host")]
         _known(place, ("region", "when", name), name, attrs, "attribute", key=True)
+    for name, by in form.gathers.items():
+        _known(place, ("region", "gathers", name), name, inputs, "input", key=True)
+        _known(place, ("region", "gathers", name), by, form.leading, "leading input")
     _space(place, inputs)
     known = [*inputs, *(a.name for a in spec.attrs)]
     for part, formulas in (("let", form.let), ("outputs", form.outputs), ("writes", form.writes)):

@@ -119,10 +119,13 @@ def formula_values(
     if form is not None and form.space:
         raise NoValue("a space that is none of its inputs'")
     for name, wanted in ({} if form is None else form.when).items():
-        if str(getattr(attrs[name], "name", attrs[name])) not in [
+        said = attrs[name] if name in attrs else arrays[name]
+        if str(getattr(said, "name", said)) not in [
             str(w) for w in (wanted if isinstance(wanted, list | tuple) else (wanted,))
         ]:
-            raise NoValue(f"{name} is {attrs[name]}")
+            raise NoValue(f"{name} is {said}")
+    if form is not None and form.gathers:
+        arrays = {**arrays, **{name: np.take(arrays[name], arrays[by], 0) for name, by in form.gathers.items()}}
     leading = () if form is None else form.leading
     steering = {a.name for a in opdef.inputs if a.memory == "host"}
     rank = max((np.ndim(a) for n, a in arrays.items() if n not in leading and n not in steering), default=0)

@@ -278,6 +278,7 @@ class RegionSpec(Spec):
     axes: dict[Name, str] = {}
     leading: Annotated[list[Name], BeforeValidator(one_or_many), ONE_OR_MANY] = []
     when: dict[Name, Any] = {}
+    gathers: dict[Name, Name] = {}
 
 
 class CostSpec(Spec):

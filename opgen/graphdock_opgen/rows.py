@@ -120,6 +120,7 @@ def _region(form: RegionSpec) -> Call:
         "writes": dict(form.writes),
         "space": tuple(form.space),
         "axes": dict(form.axes),
+        "gathers": dict(form.gathers),
     }
     return call("_RegionForm", dict(form.outputs), **{k: v for k, v in optional.items() if v})
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, check_program
 from graphdock.dtypes import as_dtype, bool_, float16, float32, float64, int32, int64, uint64
-from graphdock.errors import PlanError
+from graphdock.errors import InvalidArgumentError, PlanError
 from graphdock_testing.random_regions import random_region
 
 X = Term("input", float32, (), (0, 1), 0)
@@ -141,3 +141,53 @@ def test_a_word_is_of_a_stream_that_the_region_is_given_and_a_place_is_of_its_ax
             check(Term("stream", uint64, value=value), streams)
     with pytest.raises(PlanError, match="int64 of some of the axes"):
         check(Term("place", uint64, (), (0,)))
+
+
+IDS = RegionInput("ids", 0, int32, (3,), (0,))
+ROWS = RegionProgram(
+    "g",
+    (Axis("i", 3), Axis("j", 4)),
+    (IDS, RegionInput("table", 1, float32, (9, 4), (None, 1), indices=0)),
+    (Term("input", float32, (), (0, 1), 1),),
+    (RegionOutput("y", 0, float32, (3, 4), (0, 1)),),
+)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ((replace(IDS, dtype=float32), ROWS.inputs[1]), "table: input 0 gives no places of rows"),
+        ((IDS, replace(ROWS.inputs[1], indices=2)), "table: input 2 gives no places of rows"),
+        ((IDS, replace(ROWS.inputs[1], indices=1)), "table: input 1 gives no places of rows"),
+        ((replace(IDS, strides=(2,), whole=(6,)), ROWS.inputs[1]), "table: input 0 gives no places of rows"),
+        ((IDS, replace(ROWS.inputs[1], dims=(0, 1), shape=(3, 4))), "along a dim without an axis"),
+        ((IDS, replace(ROWS.inputs[1], dying=True)), "of what is whole and only read"),
+        ((replace(IDS, dying=True), ROWS.inputs[1]), "of what is whole and only read"),
+        ((IDS, replace(ROWS.inputs[1], shape=(9, 5))), "table: a dim of 5 stands on an axis of 4"),
+        ((replace(IDS, dims=(None,), shape=(1,)), ROWS.inputs[1]), "it differs along axes .1., not .0, 1."),
+    ],
+)
+def test_rows_that_are_gathered_keep_their_rules(inputs, words):
+    check_program(ROWS)
+    with pytest.raises(PlanError, match=words):
+        check_program(replace(ROWS, inputs=inputs))
+
+
+def test_rows_are_not_gathered_from_a_variable_that_is_written():
+    out = RegionOutput("v", 0, float32, (3, 4), (0, 1), into=1)
+    with pytest.raises(PlanError, match="gathered from a variable that is written"):
+        check_program(replace(ROWS, outputs=(out,)))
+
+
+def test_indices_are_held_to_the_tensor_and_programs_that_gather_differ():
+    table = np.zeros((9, 4), np.float32)
+    ROWS.check_indices([np.int32([0, 8, 3]), table])
+    ROWS.check_indices([np.zeros(0, np.int32), table])
+    for wrong in (9, -1, np.iinfo(np.int32).min):
+        with pytest.raises(InvalidArgumentError, match=rf"indices\[1\] is {wrong}, which is out of bounds.*size 9"):
+            ROWS.check_indices([np.int32([0, wrong, 3]), table])
+    with pytest.raises(InvalidArgumentError, match=r"indices\[1\]\[0\] is 5"):
+        ROWS.check_indices([np.int64([[0, 1], [5, 2]]), table[:5]])
+    other = replace(ROWS, inputs=(IDS, replace(ROWS.inputs[1], indices=None, shape=(1, 4))))
+    assert other.structure() != ROWS.structure()
+    assert "table: float32[at ids, j]" in str(ROWS) and "table: float32[1, j]" in str(other)

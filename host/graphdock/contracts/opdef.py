@@ -208,7 +208,8 @@ class RegionForm:
       let: name -> formula, in order. ``outputs``: output -> formula. ``writes``: handle -> formula of what its variable's elements
         become; a handle's name in any formula means the element from before.
       leading: inputs whose dims are the first of the space (a mean of each row); others have its last, as in broadcasting.
-      when: attribute -> the value that it must have; a node with another one is in no region.
+      gathers: input -> the input of indices that says which of its rows are read, the first dims of the space.
+      when: attribute, or input in host memory -> the value that it must have; a node with another one is in no region.
       space: names of the axes, where the space is none that the inputs broadcast to; formulas may reduce over them by name.
       axes: then, input -> the axes of its dims, as a list of names or one for either value of an attribute.
     """
@@ -220,6 +221,7 @@ class RegionForm:
     writes: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     space: tuple[str, ...] = ()
     axes: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    gathers: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
 
 @lazy_dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Arrangement:
     Attributes:
       key: equal where the order is, of one tensor. ``shape``: of the array that they fill, of the tensor's dtype.
       kernel: makes it, of the tensor; for the op ``Arranged`` of one input and output. ``fill(array, room)``: makes it in an array
-        that stays for more than a step. Both arrays are the host's.
+        that stays for more than a step, every element of it. Both arrays are the host's.
     """
 
     key: Hashable
@@ -87,6 +87,8 @@ class RegionCompiler(ABC):
       unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
         axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one. Of a
         part ``RegionInput.spans`` say where.
+      gathers: whether it reads rows of tensors where indices say (``RegionInput.indices``): with what reads these rows, never by
+        itself. Its kernel raises the error of an index that is out of range (``RegionProgram.check_indices``).
       largest: nodes of one candidate, at most; of more than so many connected ones each part is a candidate by itself, so that
         planning stays linear.
       single: whether it takes one elementwise node by itself, where that stands between kernels of its plugin: calls of native code
@@ -108,6 +110,7 @@ class RegionCompiler(ABC):
     histories: bool = False
     unknown_dims: bool = False
     single: bool = False
+    gathers: bool = False
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:

@@ -21,7 +21,10 @@ def check_program(program: RegionProgram) -> None:
         raise _broken(program, "axes", "two axes have one name")
     for source in program.inputs:
         where = f"input {source.name}"
-        _check_dims(program, where, source.shape, source.dims, ordered=False)
+        gathered = source.indices is not None
+        _check_dims(program, where, source.shape[gathered:], source.dims[gathered:], ordered=False)
+        if gathered:
+            _check_gather(program, where, source)
         if source.alignment < 1 or source.alignment & (source.alignment - 1):
             raise _broken(program, where, f"an alignment of {source.alignment} is no power of two")
         _check_part(program, where, source)
@@ -42,6 +45,20 @@ def check_program(program: RegionProgram) -> None:
             if not source.dying or source.dtype != out.dtype or source.shape != out.shape or source.dims != out.dims:
                 raise _broken(program, where, f"it can't take over the memory of {source.name}")
         _check_update(program, where, number)
+
+
+def _check_gather(program: RegionProgram, where: str, source: RegionInput) -> None:
+    """Hold rows that are read where another input says to their rules."""
+    number = source.indices
+    by = program.inputs[number] if number is not None and 0 <= number < len(program.inputs) else None
+    if by is None or by.dtype.name not in ("int32", "int64") or by.indices is not None or by.strides is not None:
+        raise _broken(
+            program, where, f"input {number} gives no places of rows, which an int32 or int64 without gaps does"
+        )
+    if source.dims[:1] != (None,) or source.strides is not None or source.dying or by.dying:
+        raise _broken(program, where, "rows are gathered along a dim without an axis, of what is whole and only read")
+    if any(o.into == source.source for o in program.outputs):
+        raise _broken(program, where, "rows are gathered from a variable that is written")
 
 
 def _check_part(program: RegionProgram, where: str, source: RegionInput) -> None:
@@ -118,6 +135,8 @@ def _check_term(program: RegionProgram, number: int, term: Term) -> None:
             raise _broken(program, where, f"there is no input {term.value}")
         source = program.inputs[term.value]
         axes = {a for a in source.dims if a is not None}
+        if source.indices is not None:
+            axes |= {a for a in program.inputs[source.indices].dims if a is not None}
         if held(source.dtype) != term.dtype.name:
             raise _broken(program, where, f"elements of {source.dtype} are not held in {term.dtype}")
     elif term.op in ("index", "extent"):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphdock.contracts.region_program import REDUCTIONS, RegionProgram, Span, Term
+from graphdock.contracts.region_program import REDUCTIONS, RegionInput, RegionProgram, Span, Term
 
 __all__ = ["print_program"]
 
@@ -37,7 +37,7 @@ def print_program(program: RegionProgram) -> str:
                 _span(axes, d, s) for d, s in zip(source.dims, source.spans, strict=False) if s is not None
             )
         lines.append(
-            f"  {source.name}: {source.dtype}{_dims(source.dims, axes)}{facts}{', dying' if source.dying else ''}"
+            f"  {source.name}: {source.dtype}{_read(program, source, axes)}{facts}{', dying' if source.dying else ''}"
         )
     lines += [f"  draws from {name}" for name in program.streams]
     for number, term in enumerate(program.terms):
@@ -49,6 +49,14 @@ def print_program(program: RegionProgram) -> str:
         how = "return" if out.into is None else "update"
         lines.append(f"  {how} t{out.term} as {out.name}: {out.dtype}{_dims(out.dims, axes)}{place}")
     return "\n".join([*lines, "}"])
+
+
+def _read(program: RegionProgram, source: RegionInput, axes: Sequence[str]) -> str:
+    """Its dims; of the first one, along which rows are gathered, the input that says where."""
+    if source.indices is None:
+        return _dims(source.dims, axes)
+    rest = ["1" if d is None else axes[d] for d in source.dims[1:]]
+    return f"[{', '.join([f'at {program.inputs[source.indices].name}', *rest])}]"
 
 
 def _span(axes: Sequence[str], dim: int | None, span: Span) -> str:

@@ -45,7 +45,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from graphdock.dtypes import DType
+from graphdock.errors import InvalidArgumentError
 
 __all__ = [
     "PRIMITIVES",
@@ -161,6 +164,9 @@ class RegionInput:
       dims: the axis of each dim, in any order; None for a dim of size 1, along which it is the same.
       alignment: its address is a multiple of so many bytes.
       dying: nothing reads it after the region, and it may be written over.
+      indices: number of the input whose elements are places along its first dim, which has no axis then (a gather of rows): of
+        int32 or int64, row by row without gaps. What is read has the axes of both. :meth:`RegionProgram.check_indices` says which
+        places there are; a region that is given another one raises that error, and writes nothing.
       strides: elements from place to place of each dim, of a part of a tensor or a transposed one; None where it lies row by row
         without gaps. ``offset``: elements before the first one. ``whole``: shape of the tensor, which the kernel gets.
       spans: of a part with dims of unknown extent, one for each dim: where in the tensor's shape its extent is found; None where
@@ -178,6 +184,7 @@ class RegionInput:
     offset: int = 0
     whole: tuple[int | None, ...] = ()
     spans: tuple[Span | None, ...] = ()
+    indices: int | None = None
 
     def lies(self, extents: Sequence[int | None]) -> tuple[int, ...] | None:
         """The strides, where the axes have these extents."""
@@ -261,6 +268,32 @@ class RegionProgram:
         """Return whether any term is a random number."""
         return any(t.op == "draw" for t in self.terms)
 
+    @property
+    def gathers(self) -> bool:
+        """Return whether any input is read where another one says."""
+        return any(i.indices is not None for i in self.inputs)
+
+    def check_indices(self, arrays: Sequence[Any]) -> None:
+        """Hold the indices of all gathers to the tensors that they say rows of.
+
+        Args:
+          arrays: one per input of the region (``RegionInput.source``).
+
+        Raises:
+          InvalidArgumentError: one is below 0, or not below the first dim; names it, and the user's operation.
+        """
+        for number, source in enumerate(self.inputs):
+            if source.indices is None:
+                continue
+            indices, bound = arrays[self.inputs[source.indices].source], arrays[source.source].shape[0]
+            for place in np.argwhere((indices < 0) | (indices >= bound))[:1]:
+                at = "".join(f"[{i}]" for i in place)
+                raise InvalidArgumentError(
+                    f"indices{at} is {indices[tuple(place)]}, which is out of bounds for axis 0 of size {bound}",
+                    expected=f"from 0 to {bound - 1}",
+                    op=next((t.origin for t in self.terms if t.op == "input" and t.value == number), None),
+                )
+
     def structure(self) -> tuple[Any, ...]:
         """Structure of the program, without extents and names: equal structures are computed by equal code."""
         return (
@@ -274,6 +307,7 @@ class RegionProgram:
                     i.offset,
                     i.whole,
                     i.spans,
+                    i.indices,
                 )
                 for i in self.inputs
             ),

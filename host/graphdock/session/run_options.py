@@ -126,7 +126,7 @@ def name_operation(error: GraphdockError, graph: Graph) -> None:
     if isinstance(error.op, str):
         operation = graph._by_name.get(error.op)
         if operation is not None:
-            error.op, error.node_def = operation, operation.node_def
+            error.op, error.node_def, error.site = operation, operation.node_def, error.site or operation.site
 
 
 def traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: RunMetadata | None) -> Any:

@@ -24,9 +24,11 @@ from graphdock.contracts import (
     RegionCompiler,
     RegionProgram,
     Term,
+    errors,
 )
 
 from graphdock_llvm.extents import Extents, bind_any
+from graphdock_llvm.index_checks import checked_text
 from graphdock_llvm.launch import address_of, bound, results_of, single_threaded
 from graphdock_llvm.loop_calls import prepared_loop
 from graphdock_llvm.loops import too_large
@@ -41,6 +43,7 @@ from graphdock_llvm.schedule import forbidden, repeated
 from graphdock_llvm.shifted import shifted
 from graphdock_llvm.target import width
 from graphdock_llvm.tiles import Tiles, nodes_of_a_tile, parts_of, print_tiles, tiles_of
+from graphdock_llvm.tuning import library_is_quicker, plain_product
 
 __all__ = ["VectorRegions"]
 
@@ -63,6 +66,7 @@ class VectorRegions(RegionCompiler):
     histories = True
     unknown_dims = True
     single = True
+    gathers = True
 
     def claim(self, candidate: Region) -> Claim | Refusal:
         if candidate.loop is not None:
@@ -129,11 +133,16 @@ class VectorRegions(RegionCompiler):
             return Prepared(functools.partial(_bound, None, count, program))
         moved = shifted(program, count)
         own, slots = (program, count) if moved is None else (moved.program, moved.count)
-        printed = _printed(own, tiles, slots)
+        printed, text = _printed(own, tiles, slots), functools.partial(_text, own, tiles, slots)
         shared = ctx.threads > 1 and printed.shared
         numbers: tuple[int, ...] = (ctx.threads, pool_address()) if shared else ALONE
         within = single_threaded(ctx.device) if shared else None
-        address, before = address_of(ctx, printed.text()), 0
+        plain = None if tiles is None or region.arranged else plain_product(program, count)
+        if plain is not None:
+            alone = functools.partial(_alone, ctx, printed, numbers, count + 1)
+            if why := library_is_quicker(ctx, plain, alone):
+                raise KernelRefused(why)
+        address, before = address_of(ctx, text()), 0
         if moved is not None:
             address, first = moved.call(address)
             numbers, before = (*first, *numbers), len(first)
@@ -142,22 +151,22 @@ class VectorRegions(RegionCompiler):
             return Prepared(
                 functools.partial(_bound_drawing, native, count, program),
                 within=within,
-                source=lambda: f"{program}\n\n{printed.text()}",
+                source=lambda: f"{program}\n\n{text()}",
             )
         if all(a.extent is not None for a in program.axes):
-            native = Native(address, chain, numbers, tiles is None and is_brief(program))
+            native = Native(address, chain, numbers, tiles is None and is_brief(program), status=program.gathers)
             bind = functools.partial(_bound, native, count, program)
         else:
             parts = functools.partial(parts_of, tiles) if tiles is not None else None
             sized = functools.partial(Extents, program, numbers, within, parts, region.arranged, before)
             within = None  # a call enters it where it has parts
-            native = Native(address, chain, numbers, sized=sized)
-            bind = functools.partial(bind_any, count, len(program.made), native)
+            native = Native(address, chain, numbers, sized=sized, status=program.gathers)
+            bind = functools.partial(bind_any, count, len(program.made), native, refuse=_refusing(program))
         return Prepared(
             bind,
             native=native,
             within=within,
-            source=lambda: f"{program}\n\n{_printed(own, tiles, slots).text()}",
+            source=lambda: f"{program}\n\n{text()}",
         )
 
 
@@ -166,7 +175,15 @@ def _printed(program: RegionProgram, tiles: Tiles | None, count: int) -> Printed
         return print_tiles(program, tiles, count, width())
     if outer := outer_axes(program):
         return print_peeled(program, outer, count, width())
+    if program.gathers:
+        return print_functions(program, count, width(), "rows", "internal")
     return print_functions(program, count, width())
+
+
+def _text(program: RegionProgram, tiles: Tiles | None, count: int) -> str:
+    """The module of a program."""
+    text = _printed(program, tiles, count).text()
+    return text + checked_text(program, "rows", count + len(program.made)) if program.gathers else text
 
 
 def _of_first(
@@ -226,7 +243,24 @@ def _bound(native: Native | None, count: int, program: RegionProgram, ctx: BindC
     if native is None:
         made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
         return lambda *_: results_of([np.empty(*shapes[i]) for i in made])
-    return bound(ctx, native, count, shapes)
+    return bound(ctx, native, count, shapes, _refusing(program))
+
+
+def _refusing(program: RegionProgram) -> Callable[..., None] | None:
+    """Function that raises the error of arguments with an index that is out of range, where a program gathers."""
+    if not program.gathers:
+        return None
+
+    def refuse(*args: Any) -> None:
+        program.check_indices(args)
+        raise errors.InvalidArgumentError("indices of a gather were written while it was computed")
+
+    return refuse
+
+
+def _alone(ctx: PrepareContext, printed: Printed, numbers: Sequence[int], count: int) -> Callable[..., Any]:
+    """The function of a program over its inputs and outputs, to be measured."""
+    return chain([NativeCall(address_of(ctx, printed.text()), tuple(range(count)), numbers)], count)
 
 
 def _bound_drawing(native: Native, count: int, program: RegionProgram, ctx: BindContext) -> Callable[..., Any]:

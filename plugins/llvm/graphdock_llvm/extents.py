@@ -66,7 +66,7 @@ class Extents(NativeShapes):
             for number, (size, axis) in enumerate(zip(shape, source.dims, strict=True)):
                 if axis is not None and extents[axis] is None:
                     extents[axis], first[axis] = size, f"{source.name}, dim {number}"
-                want = 1 if axis is None else extents[axis]
+                want = source.shape[number] if axis is None else extents[axis]
                 if size != want:
                     raise errors.ShapeError(
                         f"dim {number} of {source.name} is not that of {'the plan' if axis is None else first[axis]}",

@@ -37,6 +37,8 @@ def outer_axes(program: RegionProgram) -> tuple[int, ...]:
         return ()
     if math.prod(extents[a] or 0 for a in kept) < _LEAST or any(_counts(t, outer) for t in program.terms):
         return ()
+    if program.gathers:
+        return ()
     if outer[-1] > kept[0] and last not in {a for s in sets for a in s} and (extents[last] or 0) < _WIDE:
         return ()
     parts: list[RegionInput | RegionOutput] = [*program.inputs, *program.outputs]

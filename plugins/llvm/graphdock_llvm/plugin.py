@@ -9,7 +9,7 @@ from graphdock.contracts import KernelModule, RegionCompiler, hookimpl
 __all__ = ["register_kernels", "register_region_compilers"]
 
 #: Modules of ``graphdock_llvm.kernels``; each holds a list ``KERNELS``.
-FAMILIES = ("conv", "gather", "joins", "losses", "matmul", "norms", "segments", "sparse", "windows")
+FAMILIES = ("conv", "gather", "joins", "losses", "matmul", "norms", "row_updates", "segments", "sparse", "windows")
 
 
 @hookimpl

@@ -73,6 +73,8 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
             last = len(program.axes) - 1
             if part.strides is not None and last in dims and strides_of(part).get(last) != 1:
                 reason = f"{part.name} has gaps in its rows"
+            if part.indices is not None:
+                reason = reason or _gathered(program, part)
         if reason is not None:
             found[number] = reason
     if not converts_halves():
@@ -81,6 +83,22 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
         halves += [n for n, t in enumerate(program.terms) if t.dtype.name == "float16"]
         found.update(dict.fromkeys(halves, "the CPU has no instructions that convert float16"))
     return found
+
+
+def _gathered(program: RegionProgram, part: RegionInput) -> str | None:
+    """Reason why rows of a tensor are not read where indices say."""
+    assert part.indices is not None
+    last = len(program.axes) - 1
+    if products_of(program) or nest_of(program):
+        return f"rows of {part.name} are gathered beside a product, or a reduction over the last axis and others"
+    if program.streams or any(i.offset for i in program.inputs):
+        return f"rows of {part.name} are gathered beside draws, or parts of tensors"
+    if part.shape[0] is None:
+        return f"how many rows {part.name} has is not known"
+    if last not in part.dims or last in program.inputs[part.indices].dims:
+        return f"what is gathered of {part.name} are no rows along the last axis"
+    dims = [d for d in (*program.inputs[part.indices].dims, *part.dims) if d is not None]
+    return None if dims == sorted(dims) else f"rows of {part.name} lie in another order"
 
 
 def _is_half(part: RegionInput | RegionOutput) -> bool:
@@ -212,7 +230,7 @@ def is_flat(program: RegionProgram) -> bool:
     tensors += program.outputs
     parts = [[d for d in p.dims if d is not None] for p in tensors]
     places = any(t.op == "index" or t.op == "place" and list(t.axes) != whole for t in terms)
-    cut = any(strides(p) is not None for p in tensors)
+    cut = any(strides(p) is not None or isinstance(p, RegionInput) and p.indices is not None for p in tensors)
     partial = any(t.axes and list(t.axes) != whole for t in terms)
     return not places and not partial and not cut and all(p in ([], whole) for p in parts)
 

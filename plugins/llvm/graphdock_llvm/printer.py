@@ -401,6 +401,9 @@ class _Printer(Nests):
         stride, base = "1", table
         lies = strides(part)
         for place, dim in reversed([*enumerate(part.dims)]):
+            if place == 0 and isinstance(part, RegionInput) and part.indices is not None:
+                offset = self.e.binary("mul", "i64", self._row_number(part.indices, axes), stride)
+                base = self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
             if dim is None:
                 continue
             if dim in axes:
@@ -409,6 +412,15 @@ class _Printer(Nests):
                 base = self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
             stride = self._times((stride, self.sizes[dim])) if lies is None else ""
         return base
+
+    def _row_number(self, number: int, axes: Collection[int]) -> str:
+        """Number of the row that an input of indices says where the loops are: within the tensor, whatever others write."""
+        e, indices = self.e, self.program.inputs[number]
+        scalar = SCALARS[indices.dtype.name]
+        index = e.value(f"load {scalar}, ptr {self._base(indices, input_address(e, indices), axes)}")
+        index = index if scalar == "i64" else e.value(f"sext {scalar} {index} to i64")
+        last = min(i.shape[0] or 1 for i in self.program.inputs if i.indices == number) - 1
+        return e.call("llvm.umin.i64", "i64", ("i64", index), ("i64", str(last)))
 
     def _stride(self, stride: int | Multiple) -> str:
         if isinstance(stride, int):

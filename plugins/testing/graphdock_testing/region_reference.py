@@ -36,6 +36,7 @@ class ReferenceCompiler(RegionCompiler):
     loops = True
     histories = True
     unknown_dims = True
+    gathers = True
 
     def __init__(self) -> None:
         self.programs_built: list[RegionProgram] = []
@@ -219,6 +220,7 @@ def evaluate(program: RegionProgram, arrays: Sequence[np.ndarray], streams: Sequ
     Nothing is rounded to a half between: a compiler that rounds differs by the half's rounding, times what follows.
     """
     values: list[np.ndarray] = []
+    program.check_indices(arrays)
     program = _measured(program, arrays)
     words = [_words(stream) for stream in streams]
     with np.errstate(all="ignore"):
@@ -255,7 +257,7 @@ def _term(
     program: RegionProgram,
     term: Term,
     values: Sequence[np.ndarray],
-    arrays: Sequence[np.ndarray],
+    arrays: Sequence[np.ndarray] | Mapping[int, np.ndarray],
     words: Sequence[Mapping[str, int]],
 ) -> Any:
     rank = len(program.axes)
@@ -276,6 +278,10 @@ def _term(
             return np.arange(_extent(program, term.value), dtype=np.int64).reshape(shape)
         case "input":
             source = program.inputs[term.value]
+            if source.indices is not None:
+                by = program.inputs[source.indices]
+                rows = np.take(arrays[source.source], arrays[by.source], 0)
+                source, arrays = replace(source, dims=(*by.dims, *source.dims[1:])), {source.source: rows}
             shape = [1] * rank
             for axis in source.dims:
                 if axis is not None:

@@ -178,3 +178,19 @@ def test_what_raises_in_a_step_names_the_compiler_and_the_next_step_tries_again(
                     PluginError, match=r"lab.reference.* raises ZeroDivisionError when it arranges what stays"
                 ):
                     session.run(y, {x: X})
+
+
+def _all_but_the_last(array, room):
+    room.reshape(-1)[:-1] = np.ascontiguousarray(array.T).reshape(-1)[:-1]
+
+
+@pytest.mark.parametrize("variable", [True, False])
+def test_a_fill_that_leaves_an_element_is_found_when_it_is_called_first(variable):
+    with tf.Graph().as_default():
+        w, x = tf.Variable(W) if variable else tf.constant(W), tf.placeholder(tf.float32, [3, 5])
+        fetches = [tf.tanh(tf.matmul(x, w)), tf.tanh(tf.matmul(x * 2.0, w))]
+        with _session(_changed(fill=_all_but_the_last)) as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(2):
+                with pytest.raises(PluginError, match=r"(?s)lab.reference.* leaves elements.*1 of 20"):
+                    session.run(fetches, {x: X})

@@ -96,4 +96,4 @@ def test_the_forms_are_there():
     assert len(OPS) > 90
     assert {"Softmax", "LayerNorm", "LayerNormGrad", "Sum", "BiasAdd", "Reshape", "AddN"} <= set(OPS)
     assert {"ResourceApplyAdam", "ResourceApplyMomentum", "ResourceApplyRMSProp"} <= set(OPS)
-    assert form_of(KIT.host.ops.get("Gather")) is None
+    assert "Gather" in OPS and form_of(KIT.host.ops.get("GatherNd")) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from graphdock.contracts import Bound, Refusal, Span, hookimpl
 from graphdock.plugin.host import Host
@@ -37,7 +38,7 @@ def lab(**fields):
 
 
 KINDS = ["regions", "products", "updates", "parts", "arranged", "reductions", "loops", "histories"]
-KINDS += ["unknown_dims", "unknown_parts", "unknown_products"]
+KINDS += ["unknown_dims", "unknown_parts", "unknown_products", "gathers"]
 
 
 class All(ArrangingCompiler):
@@ -50,7 +51,8 @@ def test_a_compiler_that_is_right_is_told_nothing(check):
 
 
 def test_only_what_a_compiler_asks_for_is_a_case():
-    few = kit(lab(updates=False, products=False, parts=False, loops=False, histories=False, unknown_dims=False))
+    no = dict.fromkeys(["updates", "products", "parts", "loops", "histories", "unknown_dims", "gathers"], False)
+    few = kit(lab(**no))
     assert [c.id for c in few.cases("compiler lab.reference")] == ["compiler lab.reference[regions]"]
     assert [c.data["check"] for c in kit(All()).cases("compiler lab.reference")] == KINDS
 
@@ -125,6 +127,38 @@ def test_a_sum_of_products_that_ends_too_early_is_found():
     assert said(LongSumsCut(), "products") is said(LongSumsCut(), "unknown_dims") is None
     kind, text = said(LongSumsCut(), "unknown_products")
     assert kind is ConformanceError and "elements differ" in text and "MatMul" in text
+
+
+class OtherRows(ReferenceCompiler):
+    """The reference, which reads rows where it likes: ``rows`` says which, of the indices and the tensor."""
+
+    rows = staticmethod(lambda indices, table: indices)
+
+    def build(self, region, ctx):
+        bound, program = super().build(region, ctx), region.program
+
+        def compute(*given):
+            some = list(given)
+            for part in program.inputs:
+                if part.indices is not None:
+                    source = program.inputs[part.indices].source
+                    some[source] = self.rows(given[source], given[part.source])
+            return bound.compute(*some)
+
+        return Bound(compute)
+
+
+def test_rows_other_than_indices_say_are_found():
+    compiler = type("Lab", (OtherRows,), {"rows": staticmethod(lambda i, t: i[::-1].copy())})()
+    assert said(compiler, "regions") is said(compiler, "parts") is None
+    kind, text = said(compiler, "gathers")
+    assert kind is ConformanceError and "elements differ" in text and "Gather" in text
+
+
+def test_an_index_out_of_range_that_is_no_error_is_found():
+    compiler = type("Lab", (OtherRows,), {"rows": staticmethod(lambda i, t: np.clip(i, 0, len(t) - 1))})()
+    kind, text = said(compiler, "gathers")
+    assert kind is ConformanceError and "out of range gives results" in text
 
 
 class OrderLost(ReferenceCompiler):

@@ -18,7 +18,7 @@ from graphdock_cpu.kernels.array import bind_writer
 from graphdock_cpu.kernels.common import is_half, known
 from graphdock_cpu.kernels.views import strided_index
 
-__all__ = ["KERNELS", "LONG_ROW", "check_indices", "flat_places", "flat_rows"]
+__all__ = ["KERNELS", "LONG_ROW", "RowSum", "check_indices", "flat_places", "flat_rows"]
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}
 #: Rows from this many elements on are added one by one; shorter ones through one call over flat indices.
@@ -63,7 +63,7 @@ def gather(ctx: BuildContext) -> Bound:
     return Bound(widened, args=(In(0), In(1), Out(0), Out(1)), scratch=(scratch,))
 
 
-class _RowSum:
+class RowSum:
     """Adds rows of data to the rows of an array that ids name: ``out[ids[i]] += rows[i]``.
 
     ``scratch`` is what :meth:`add` wants for rows and a result of static shape; without it those arrays are allocated.
@@ -140,7 +140,7 @@ def _rows(shape: Any, lead: int) -> tuple[int, int]:
 
 
 def unsorted_segment_sum(ctx: BuildContext) -> Bound:
-    adder = _RowSum(ctx.outputs[0].dtype)
+    adder = RowSum(ctx.outputs[0].dtype)
 
     def write(data: Any, ids: Any, out: Any, *scratch: Any) -> None:
         if data.shape[: ids.ndim] != ids.shape:
@@ -199,7 +199,7 @@ def gather_nd(ctx: BuildContext) -> Bound:
 
 
 def scatter_nd(ctx: BuildContext) -> Bound:
-    adder = _RowSum(ctx.outputs[0].dtype)
+    adder = RowSum(ctx.outputs[0].dtype)
 
     def write(indices: Any, updates: Any, out: Any, *scratch: Any) -> None:
         depth = indices.shape[-1]

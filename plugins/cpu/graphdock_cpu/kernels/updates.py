@@ -172,11 +172,13 @@ def _sparse(ctx: BuildContext, rule: Rule, indices: int) -> Bound:
 
     How many rows differ is known in the step only, so the rows' copies are made there.
     """
+    from graphdock_cpu.kernels.indexing import RowSum  # which a step of dense gradients does without
+
     grad = ctx.inputs[rule.arrays[-1]]
     for held in (ctx.inputs[i] for i in rule.arrays[:-1]):
         if held.dtype is not grad.dtype:
             raise _misfit("dtype", held.name, grad.name, held.dtype.name, grad.dtype.name)
-    dtype = grad.dtype.accumulator.np
+    adder, dtype = RowSum(grad.dtype.accumulator), grad.dtype.accumulator.np
     update = rule.update_of(ctx)
     arrays, scalars, temporaries = rule.arrays, rule.scalars, range(rule.scratch)
     prepare = rule.prepare(dtype) if rule.prepare else lambda *values: values
@@ -198,7 +200,9 @@ def _sparse(ctx: BuildContext, rule: Rule, indices: int) -> Bound:
                 got=str(rows[0] if rows[0] < 0 else rows[-1]),
             )
         total = np.zeros((rows.size, *given.shape[1:]), dtype)
-        np.add.at(total, inverse.reshape(-1), given.astype(dtype, copy=False))
+        size = math.prod(given.shape[1:])
+        named = given.astype(dtype, copy=False).reshape(len(given), size)
+        adder.add(named, inverse.reshape(-1), total.reshape(rows.size, size))
         parts = [tensor[rows].astype(dtype, copy=False) for tensor in held]
         values = prepare(*[np.asarray(args[i], dtype) for i in scalars])
         update(*parts, total, *values, *[np.empty_like(total) for _ in temporaries])

@@ -53,10 +53,15 @@ def _opdef(dtype: str) -> OpDef:
 
 @dataclass
 class _Wanted:
-    """An arrangement of a value, and who would read it: regions with their nodes, and which inputs."""
+    """An arrangement of a value, and who would read it: regions with their nodes, and which inputs.
+
+    Attributes:
+      whole: what stays was filled once, and every element written.
+    """
 
     arrangement: Arrangement
     readers: list[tuple[PlanNode, Region, int]] = field(default_factory=list)
+    whole: bool = False
 
 
 def arrange(
@@ -166,12 +171,19 @@ def _filled(array: Any, asked: RegisteredCompiler, found: _Wanted) -> Any:
 
 
 def _fill(asked: RegisteredCompiler, found: _Wanted, array: Any, room: Any) -> None:
-    """Arrange an array. Raises PluginError, which names the compiler."""
+    """Arrange an array. The first time each element is held to be written. Raises PluginError, which names the compiler."""
+    told = not found.whole and room.dtype.kind == "f" and not np.isnan(array).any()
+    if told:
+        room.fill(np.nan)
     try:
         found.arrangement.fill(array, room)
     except Exception as error:
         what = f"raises {type(error).__name__} when it arranges what stays: {error}"
         raise broken(asked, what, found.readers[0][0]) from error
+    if told and (left := int(np.isnan(room).sum())):
+        what = "leaves elements as they were when it arranges what stays: the memory held something else before"
+        raise broken(asked, what, found.readers[0][0], f"{left} of {room.size}")
+    found.whole = True
 
 
 def broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | None = None) -> PluginError:

@@ -37,7 +37,7 @@ class Form:
     Attributes:
       let: name -> formula, in order. ``outputs``: one formula per output. ``writes``: handle -> formula of its variable.
       space: names of its axes, and ``axes`` those of each input, where it is none that the inputs broadcast to.
-      leading: names of inputs whose dims are the first of the space.
+      leading: names of inputs whose dims are the first of the space. ``gathers``: input -> the input that says which rows of it.
       when: attribute -> the values that it may have.
       reduces: whether any formula reduces. ``reshapes``: whether its output has the input's elements under another shape.
     """
@@ -51,6 +51,7 @@ class Form:
     writes: Mapping[str, ast.expr] = field(default_factory=dict)
     space: tuple[str, ...] = ()
     axes: Mapping[str, ast.expr] = field(default_factory=dict)
+    gathers: Mapping[str, str] = field(default_factory=dict)
 
     def axes_of(self, node: PlanNode, name: str) -> list[str]:
         """The axes of an input's dims, by name, of a form that names its space."""
@@ -92,13 +93,20 @@ def _read(opdef: OpDef) -> Form | None:
     when = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in said.when.items()}
     reduces, reshapes = bool(called & REDUCTIONS.keys()), "reshaped" in called
     axes = {name: parse_formula(text) for name, text in said.axes.items()}
-    return Form(let, outputs, frozenset(said.leading), when, reduces, reshapes, writes, said.space, axes)
+    leading = frozenset(said.leading)
+    return Form(let, outputs, leading, when, reduces, reshapes, writes, said.space, axes, said.gathers)
+
+
+def _number(node: PlanNode, name: str) -> Any:
+    """The number that an input in host memory always is; None where that is not known."""
+    place = [arg.name for arg in arg_of(node)].index(name)
+    return None if (array := node.constant(place)) is None else array.item()
 
 
 def what_forbids(node: PlanNode, form: Form) -> str | None:
     """Return why a node of an op with this form is in no region all the same; None where nothing forbids it."""
     for name, allowed in form.when.items():
-        value = node.attrs[name]
+        value = node.attrs[name] if name in node.attrs else _number(node, name)
         shown = value.name if isinstance(value, DType) else value
         if shown not in allowed:
             return f"{name} is {shown}"

@@ -200,7 +200,8 @@ def _kinds(
         owners = {v: o for v, o in handles.items() if o.node is not None and o.node.opdef.resource == VARIABLE.name}
         variables = {v: _variable(o) for v, o in owners.items()} if compiler.updates else None
         unknown = compiler.unknown_dims and not steps
-        kinds = BySpace(device_of, variables, compiler.products, compiler.reductions, steps, unknown)
+        gathers = compiler.gathers and not steps
+        kinds = BySpace(device_of, variables, compiler.products, compiler.reductions, steps, unknown, gathers)
         kinds.rematerializable.update(rematerializable(level, kinds.own))
         return kinds
     return ByDevice(lambda node: device_of(node) if elementwise(node) else None)

@@ -105,7 +105,7 @@ class _Nodes:
         self.streams: dict[StreamName, int] = {}
         self.reduces: dict[PlanNode, frozenset[tuple[int, ...]]] = {}
         self.parts: Collection[PlanNode | None] = ()
-        self._inputs: dict[tuple[Value, Dims], int] = {}
+        self._inputs: dict[tuple[Value, Dims, int | None], int] = {}
 
     def made_before(self, value: Value, dims: Dims) -> None:
         """A value of the region, of whose term only its axes are known."""
@@ -162,16 +162,37 @@ class _Nodes:
 
     def _read(self, node: PlanNode, name: str, value: Value, form: Form, local: Dims) -> int:
         wanted = place_input(node, name, value, form, local, self.space)
+        if name in form.gathers:
+            return self._gather(node, value, wanted, form.gathers[name], form, local)
         if value in self.term:
             if value in self.dims and self.dims[value] != wanted:
                 raise NotInRegion(f"{value.name} is read along other axes than it is made")
             return self.term[value]
-        number = self._inputs.get((value, wanted))
+        number = self._input(value, wanted)
+        axes = tuple(sorted(a for a in wanted if a is not None))
+        return self.terms.add("input", as_dtype(held(value.dtype)), (), axes, number)
+
+    def _input(self, value: Value, wanted: Dims, indices: int | None = None) -> int:
+        """Number of the program's input that reads a value on these axes."""
+        number = self._inputs.get((value, wanted, indices))
         if number is None:
-            number = self._inputs[value, wanted] = len(self.inputs)
+            number = self._inputs[value, wanted, indices] = len(self.inputs)
             whole = value.node is not None and not value.node.opdef.aliases
             self._enter(value, value.dtype, value.shape or (), wanted, _ALIGNMENT if whole else value.dtype.size)
-        axes = tuple(sorted(a for a in wanted if a is not None))
+        return number
+
+    def _gather(self, node: PlanNode, value: Value, wanted: Dims, by: str, form: Form, local: Dims) -> int:
+        """Rows of a value where another one says: both from outside, and whole."""
+        index = next(v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name == by)
+        for each in (value, index):
+            if each in self.term or each.node is not None and each.node in self.parts:
+                raise NotInRegion(f"{each.name}, of what is gathered by {node.name}, is made in the region")
+        along = place_input(node, by, index, form, local, self.space)
+        first = self._input(index, along)
+        number = self._input(value, wanted, first)
+        self.inputs[first] = replace(self.inputs[first], dying=False)
+        self.inputs[number] = replace(self.inputs[number], dying=False, indices=first)
+        axes = tuple(sorted({a for a in (*wanted, *along) if a is not None}))
         return self.terms.add("input", as_dtype(held(value.dtype)), (), axes, number)
 
     def _enter(
@@ -295,7 +316,9 @@ def _pruned(program: RegionProgram) -> RegionProgram:
             live.update(program.terms[number].args)
     place = {number: i for i, number in enumerate(sorted(live))}
     kept = [program.terms[number] for number in place]
-    reading = {number: i for i, number in enumerate(sorted({t.value for t in kept if t.op == "input"}))}
+    read = {t.value for t in kept if t.op == "input"}
+    read |= {by for number in read if (by := program.inputs[number].indices) is not None}
+    reading = {number: i for i, number in enumerate(sorted(read))}
     terms = tuple(
         replace(t, args=tuple([place[a] for a in t.args]), value=reading[t.value] if t.op == "input" else t.value)
         for t in kept
@@ -304,7 +327,9 @@ def _pruned(program: RegionProgram) -> RegionProgram:
         replace(o, term=place[o.term], inplace=tuple([reading[i] for i in o.inplace if i in reading]))
         for o in program.outputs
     )
-    return replace(program, inputs=tuple(program.inputs[i] for i in reading), terms=terms, outputs=outputs)
+    inputs = [program.inputs[i] for i in reading]
+    inputs = [i if i.indices is None else replace(i, indices=reading[i.indices]) for i in inputs]
+    return replace(program, inputs=tuple(inputs), terms=terms, outputs=outputs)
 
 
 class _Formula:

@@ -80,7 +80,13 @@ def place_input(node: PlanNode, name: str, value: Value, form: Form, local: Dims
         return tuple([local[form.space.index(axis)] for axis in form.axes_of(node, name)])
     if form.reshapes:
         return put(shape, tuple(a for a in local if a is not None), space)
-    part = local[: len(shape)] if name in form.leading else local[len(local) - len(shape) :]
+    if name in form.gathers:
+        return (None, *_last(value, shape[1:], local[len(local) - len(shape) + 1 :], space))
+    return _last(value, shape, local[: len(shape)] if name in form.leading else local[len(local) - len(shape) :], space)
+
+
+def _last(value: Value, shape: Shape, part: Dims, space: Space) -> Dims:
+    """The axis of each dim of a shape, of which ``part`` are those of the dims that it broadcasts to."""
     for size, axis in zip(shape, part, strict=True):
         here = 1 if axis is None else space[axis]
         if size not in (1, here) and (isinstance(size, Symbol) or isinstance(here, Symbol)):

@@ -32,6 +32,7 @@ class BySpace:
       reductions: whether one that reduces, or reads more than two tensors, may be alone.
       steps: whether any node may be alone, because the groups become parts of a loop.
       unknown_dims: whether a space may have axes of unknown extent.
+      gathers: whether rows may be read where indices say.
       single: elementwise nodes that may be alone all the same.
       rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
       reasons: node -> why it is in no region. ``unknown``: those of them whose dims are to blame.
@@ -45,6 +46,7 @@ class BySpace:
         reductions: bool = False,
         steps: bool = False,
         unknown_dims: bool = False,
+        gathers: bool = False,
     ) -> None:
         self._device_of = device_of
         self._variables = variables
@@ -52,6 +54,7 @@ class BySpace:
         self._reductions = reductions
         self.steps = steps
         self._unknown_dims = unknown_dims
+        self._gathers = gathers
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
         self.single: set[PlanNode] = set()
@@ -74,6 +77,8 @@ class BySpace:
     def _form(self, node: PlanNode) -> Form | None:
         form = form_of(node.opdef)
         if form is None or form.writes and self._variables is None or form.space and not self._products:
+            return None
+        if form.gathers and not self._gathers:
             return None
         return form
 

@@ -62,7 +62,7 @@ class _Sizes:
         return (*params[:along], *indices, *params[along + 1 :])
 
     def numbers(self, params: Sequence[int], indices: Sequence[int]) -> tuple[int, ...]:
-        """What the function gets."""
+        """Numbers that the function gets."""
         along = range(len(params))[self.axis]
         above, count, wide = math.prod(params[:along]), math.prod(indices), math.prod(params[along + 1 :]) * self._words
         rows, wide = max(above, 1) * count, wide if above else 0  # indices are checked where nothing is made, too

@@ -12,6 +12,7 @@ from graphdock.contracts import (
     KernelDef,
     KernelRefused,
     Native,
+    NativeCall,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -21,11 +22,12 @@ from graphdock.contracts import (
 from graphdock_llvm.batches import Works
 from graphdock_llvm.convolutions import cut
 from graphdock_llvm.extents import bind_any
-from graphdock_llvm.gathered import Problem, Work
+from graphdock_llvm.gathered import Problem, Work, numbers
 from graphdock_llvm.gathered_text import text
 from graphdock_llvm.launch import address_of, prepared
 from graphdock_llvm.native import chain
 from graphdock_llvm.target import described, width
+from graphdock_llvm.tuning import PlainProduct, library_is_quicker
 
 __all__ = ["KERNELS"]
 
@@ -167,6 +169,10 @@ def _prepare(ctx: PrepareContext) -> Prepared:
     if why:
         raise KernelRefused(why)
     if all(None not in (value.shape or ()) for value in (*node.inputs, node.outputs[0])):
+        if plain := _plain(node):
+            rows = partial(_by_rows, ctx, plain)
+            if why := library_is_quicker(ctx, plain, rows):
+                raise KernelRefused(why)
         works = _works(node, *_shapes(node))
         if len(works) == 1:
             return prepared(ctx, works[0])
@@ -174,6 +180,23 @@ def _prepare(ctx: PrepareContext) -> Prepared:
     native = Native(address_of(ctx, source), chain, sized=partial(_Shapes, ctx))
     bind = partial(bind_any, len(node.inputs), 1, native, otherwise=partial(_by_numpy, node))
     return Prepared(bind, native=native, source=lambda: source)
+
+
+def _plain(node: PlanNode) -> PlainProduct | None:
+    """The product of two matrices that a node is, if it is one."""
+    if node.op != "MatMul" or len(node.outputs[0].shape or ()) != 2:
+        return None
+    a, _, y = _shapes(node)
+    turned = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
+    return PlainProduct(0, 1, 2, turned, (y[0], a[0] if turned[0] else a[1], y[1]), node.outputs[0].dtype.name)
+
+
+def _by_rows(ctx: PrepareContext, plain: PlainProduct) -> Any:
+    """A function of a node's inputs and its output, to be measured; what is summed in two calls is so here, too."""
+    works = [(work, numbers(work, ctx.threads)) for work in _works(ctx.node, *_shapes(ctx.node))]
+    frames = [np.empty(work.frame.size, np.float32) for work, _ in works if work.frame is not None]
+    calls = [NativeCall(address_of(ctx, text(width())), (0, 1, 2, *frames), its) for _, its in works]
+    return chain(calls, 3)
 
 
 KERNELS = [

@@ -251,6 +251,7 @@ _array_ops: _Rows = {
         _args(y="T"),
         types=_types(T=_ANY, Tindices=_INDEX, Taxis=_type_var(_INDEX, "int32")),
         shape_fn="graphdock_std.array.indexing_shape_fns:gather",
+        region=_RegionForm({"y": "params"}, leading=("indices",), when={"axis": 0}, gathers={"params": "indices"}),
         evaluate="graphdock_std.integer_values:gather",
         cost={"flops": "0", "bytes": "2 * bytes(y) + bytes(indices)"},
         gradient={"params": "fn"},
@@ -4745,7 +4746,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "arithmetic.yaml": "b6c69ac59221adf6",
-    "array.yaml": "5446533c6b11ca8c",
+    "array.yaml": "fc8cb478dd5a17b6",
     "bits.yaml": "9562e98c4890aae8",
     "candidates.yaml": "a35d3ee311cdccfb",
     "checkpoint.yaml": "3964df12943a8c71",

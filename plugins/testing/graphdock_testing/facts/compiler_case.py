@@ -14,7 +14,7 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 from graphdock.contracts.region import RegisteredCompiler
-from graphdock.errors import DeviceUnavailable, GraphdockError, format_error
+from graphdock.errors import DeviceUnavailable, GraphdockError, InvalidArgumentError, format_error
 
 from graphdock_testing.bench import Bench
 from graphdock_testing.case import ConformanceError, Missing, Untested
@@ -90,6 +90,8 @@ def _run_with(
 ) -> tuple[list[Any], list[Any], set[str]]:
     try:
         return _run(bench, drawn, (registered.plugin, *bench.wide_order), True)
+    except ConformanceError as error:
+        raise ConformanceError(f"{what}: {error}") from error
     except GraphdockError as error:
         raise ConformanceError(f"{what}: {format_error(error)}") from error
     except Exception as error:
@@ -110,10 +112,22 @@ def _run(
             session.run(drawn.before)
         for feeds in drawn.feeds:
             got += session.run(drawn.fetches, feeds, run_metadata=metadata)
+        for feeds in drawn.wrong:
+            _is_refused(session, drawn.fetches, feeds)
+            got += session.run(drawn.fetches, drawn.feeds[0])  # nothing is left of it
         got += session.run(drawn.after) if drawn.after else []
     placement = metadata.plan.placement
     notes = [n for n in placement.notes if hasattr(n, "compiler")]
     return [np.asarray(v) for v in got if v is not None], notes, {n.op for n in placement.kernels}
+
+
+def _is_refused(session: Any, fetches: Sequence[Any], feeds: Mapping[Any, np.ndarray]) -> None:
+    """Raise ConformanceError where a step with an index that is out of range is none that fails of it."""
+    try:
+        session.run(fetches, feeds)
+    except InvalidArgumentError:
+        return
+    raise ConformanceError("a step with an index that is out of range gives results, and is an InvalidArgumentError")
 
 
 def _differs(got: np.ndarray, want: np.ndarray) -> str | None:

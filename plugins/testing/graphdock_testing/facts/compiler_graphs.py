@@ -2,12 +2,14 @@
 
 Graphs of products have what feeds the factors and what follows, of extents that only a step knows as well; graphs of updates write
 variables, alone and with the gradient that they take; graphs of parts read tensors cut in pieces, also of unknown dims; in those of
-arrangements products share a matrix; those of histories have a loop, or loops within loops, and the gradient of it. Every third
-graph is fed with NaN, infinities and -0 among its numbers.
+arrangements products share a matrix; in those of gathers indices say which rows are read, and some are out of range; those of
+histories have a loop, or loops within loops, and the gradient of it. Every third graph is fed with NaN, infinities and -0 among its
+numbers.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +37,7 @@ GRAPHS: Mapping[str, int] = {
     "unknown_dims": 12,
     "unknown_parts": 16,
     "unknown_products": 16,
+    "gathers": 12,
 }
 _NODES = 14
 _UNARY: tuple[Callable[[Any], Any], ...] = (
@@ -89,6 +92,7 @@ class DrawnGraph:
       holds: whether a region that has an op of this kind is one that was asked for.
       shows: whether a plan whose kernels are of these ops shows that what was asked for has come about.
       any_shape: whether one plan is to serve all steps.
+      wrong: feeds of steps that are errors.
     """
 
     graph: Graph
@@ -99,6 +103,7 @@ class DrawnGraph:
     holds: Callable[[OpDef], bool] = lambda _: True
     shows: Callable[[Collection[str]], bool] = lambda _: True
     any_shape: bool = False
+    wrong: list[dict[Any, np.ndarray]] = field(default_factory=list)
 
 
 def kinds_of(compiler: Any) -> list[str]:
@@ -129,6 +134,7 @@ def random_graph(
         else:
             others = {"products": _products, "updates": _updates, "arranged": _shared, "reductions": _reductions}
             others["unknown_products"] = _unknown_products
+            others["gathers"] = functools.partial(_gathers, compiler.unknown_dims)
             drawn = others[kind](rng, graph, seed)
     for tensor, array in (item for table in drawn.feeds for item in table.items()):
         if seed % 3 == 2 and tensor.dtype.is_floating:
@@ -304,6 +310,43 @@ def _reductions(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph
         lambda: tf.reduce_mean(x[0], 0),
     )
     return DrawnGraph(graph, [options[seed % len(options)]()], [dict(given)])
+
+
+def _gathers(unknown_dims: bool, rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
+    """Rows of a tensor or two, a variable among them, where indices say, with what is computed of them; some are out of range."""
+    high, n, few = int(rng.integers(1, 9)), 1031 if seed % 8 == 7 else int(rng.integers(2, 9)), int(rng.integers(1, 3))
+    any_shape = unknown_dims and seed % 2 == 1
+    dtype = (tf.int32, tf.int64)[seed // 2 % 2]
+    ids = tf.placeholder(dtype, [None if any_shape else 3 + i for i in range(few)])
+    (x, fed), (bias, beside) = _fed(rng, high, n), _fed(rng, n)
+    tables, kept = [x], []
+    if seed % 3 == 1:
+        kept = [tf.Variable(rng.uniform(-2, 2, (high + 2, n)).astype(np.float32))]
+        tables += kept
+    made = bias
+    for table in tables:
+        made = _pick(rng, _BINARY)(_pick(rng, _UNARY)(tf.gather(table, ids)), made)
+    row = tf.reduce_sum(made * 0.1, -1)
+    sizes = [(3, 4), (1, 1), (40, 2), (3, 4)] if any_shape else [(3, 4), (3, 4)]
+    feeds: list[dict[Any, np.ndarray]] = [
+        {x: fed, bias: beside, ids: rng.integers(0, high, size[:few]).astype(ids.dtype.as_numpy_dtype)}
+        for size in sizes
+    ]
+    wrong = []
+    for index in (high, -1):
+        bad = feeds[-1][ids].copy()
+        bad.flat[int(rng.integers(bad.size))] = index
+        wrong.append(feeds[-1] | {ids: bad})
+    return DrawnGraph(
+        graph,
+        [made, row] if seed % 4 else [made],
+        feeds,
+        [v.initializer for v in kept],
+        kept,
+        holds=lambda opdef: opdef.region is not None and bool(opdef.region.gathers),
+        any_shape=any_shape,
+        wrong=wrong,
+    )
 
 
 def _loops(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
