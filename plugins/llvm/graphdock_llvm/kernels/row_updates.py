@@ -18,6 +18,7 @@ from graphdock.contracts import (
     Prepared,
     errors,
 )
+from graphdock.contracts.ir import arg_of
 
 from graphdock_llvm.emitter import SCALARS
 from graphdock_llvm.extents import bind_any
@@ -57,17 +58,16 @@ class _Rows(NativeShapes):
     def read(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
         node, rule = self._node, self._rule
         var, given, indices = (shapes[i] for i in (rule.held[0], rule.given, rule.indices))
-        names = [v.name for v in node.inputs]
+        names = [arg.name for arg in arg_of(node)]
         for slot in rule.held:
             if shapes[slot] != var:
-                raise errors.ShapeError(
-                    f"{names[slot]} has not the shape of var", expected=str(var), got=str(shapes[slot])
-                )
-        if not var or given != (*indices, *var[1:]):
-            expected = f"{[*indices, *var[1:]]}" if var else "a variable with rows"
-            raise errors.ShapeError(
-                f"rows of {names[rule.given]} do not fit the variable", expected=expected, got=str(list(given))
-            )
+                what = f"{names[slot]} has not the shape of var"
+                raise errors.ShapeError(what, expected=str(var), got=str(shapes[slot]))
+        if not var:
+            raise errors.ShapeError("the variable is a scalar and has no rows")
+        if given != (*indices, *var[1:]):
+            rows = str([*indices, *var[1:]])
+            raise errors.ShapeError(f"{names[rule.given]} have shape {list(given)}", expected=f"{rows}, or a scalar")
         count, wide = math.prod(indices), math.prod(var[1:])
         self.numbers[:3] = var[0], count, wide
         if rule.sums:
