@@ -23,6 +23,8 @@ SHARING = "differential/test_sharing.py::test_what_is_shared_is_as_if_it_were_no
 #: The test of random programs with all that a caller owns.
 OWNERSHIP = "differential/test_ownership.py::test_what_a_caller_owns_stays_his"
 
+#: The test of random loops over TensorArrays.
+LISTS = "data/passes/test_loop_lists.py::test_random_loops"
 #: The test of gradients of gradients through random conds.
 CONDS = "differential/test_random_conds.py::test_gradients_of_gradients_of_conds"
 
@@ -65,6 +67,20 @@ FAULTS = [
         "graphdock_fusion.passes.flatten_sums",
         "reads[value] == 1",
         "reads[value] >= 1",
+    ),
+    Fault(
+        "lists: the way back reads rows from the first to the last",
+        "graphdock_data.passes.trips",
+        "made.step, not made.backwards",
+        "made.step, made.backwards",
+        LISTS,
+    ),
+    Fault(
+        "lists: what a loop may end before is taken for what it ends with",
+        "graphdock_data.passes.trips",
+        "compared and known == [most] * len(counts)",
+        "True",
+        LISTS,
     ),
     Fault(
         "products: a product by another matrix is joined",

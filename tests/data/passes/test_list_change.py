@@ -53,6 +53,40 @@ def test_a_loop_that_would_never_end_ends_with_its_error(kind):
     assert not {"TensorListSetItem", "TensorListGetItem"} & plan_of(fetches, fed)[0]
 
 
+def test_of_a_length_that_is_fed_results_and_gradients_are_rows_with_zeros_behind_them():
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [6, 3])
+    rows = array(6).unstack(x)
+    loop = tf.while_loop(
+        lambda i, *_: i < n, lambda i, v, o: (i + 1, tf.tanh(v + rows.read(i)), o.write(i, v)), [0, x[0], array(6)]
+    )
+    y = loop[2].stack()
+    fetches = [y, tf.gradients(y * y, x)[0]]
+    for count in (4, 0, 6, 7):
+        want = outcome(fetches, {n: count, x: numbers(6, 3)}, **LISTS)
+        agree(outcome(fetches, {n: count, x: numbers(6, 3)}, **CPU), want)
+    ops, said = plan_of(fetches, {n: 4, x: numbers(6, 3)})
+    assert not said and "TensorListStack" not in ops and "Pad" in ops
+
+
+@pytest.mark.parametrize("executor", ["straight_line", "dataflow"])
+def test_what_waits_for_a_loop_waits_for_the_one_without_lists(executor):
+    x = tf.placeholder(tf.float32, [3])
+    total = tf.Variable(0.0, use_resource=True)
+    loop = tf.while_loop(lambda i, *_: i < 4, lambda i, v, o: (i + 1, v * 2.0, o.write(i, v)), [0, x, array(4)])
+    with tf.control_dependencies([loop[1]]):
+        after = total.assign_add(1.0)
+    with tf.control_dependencies([loop[2].stack()]):
+        last = after + 1.0
+    for given in (LISTS, CPU):
+        with tf.Session(config=tf.SessionConfig(**given, executor=executor, debug=True)) as sess:
+            sess.run(total.initializer)
+            assert sess.run(last, {x: numbers(3)}) == 2.0
+            sess.run(loop[1].op, {x: numbers(3)})
+            with pytest.raises(tf.errors.InvalidArgumentError, match="was not fed"):
+                sess.run(after)
+            assert sess.run(total) == 1.0
+
+
 @pytest.mark.parametrize("count", [-2, 0, 1, 4, 6, 7])
 def test_rows_are_read_from_the_last_of_so_many_as_are_fed(count):
     n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [6, 3])

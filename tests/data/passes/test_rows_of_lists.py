@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock_data.passes.affine import Facts, Scopes
-from graphdock_data.passes.rows_of_lists import forgets, is_gradient, listed, named, readers
+from graphdock_data.passes.rows_of_lists import forgets, is_gradient, listed, named, reads_of
 from graphdock_data.passes.trips import NotKnown
 
 
@@ -23,7 +23,7 @@ def test_an_array_that_was_unstacked_is_rows(planned):
     known = listed(array, {}, scopes)
     assert known.rows is graph.inputs[0] and (known.low.known, known.end.known, known.size.known) == (0, 4, 6)
     assert named(array, scopes) == "some" and forgets(array, scopes) and not is_gradient(array)
-    assert readers(array, graph) == 1
+    assert reads_of(graph)[array] == 1
 
 
 @pytest.mark.parametrize(

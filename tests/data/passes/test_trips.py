@@ -43,6 +43,15 @@ def test_how_often_a_loop_runs(planned, condition, first, step, exact, most):
     assert (final - first) * step == most if exact else (final - first) * step < most
 
 
+@pytest.mark.parametrize("other,exact", [(0, True), (1, False)])
+def test_two_counters_that_end_a_loop_at_once_are_as_one(planned, other, exact):
+    n = tf.placeholder(tf.int32, [], name="n")
+    made = tf.while_loop(lambda i, j: tf.logical_and(i < n, j < n), lambda i, j: (i + 1, j + 1), [0, other])
+    graph, _ = planned([*made, n * 1], {n: 4})
+    trips = trips_of(graph.holders[0], Scopes(graph, Facts()))
+    assert trips.exact is exact and trips.most.terms == ((graph.inputs[0], 1),) and trips.most.number == 0
+
+
 @pytest.mark.parametrize(
     "condition,first,step,limit,reason",
     [

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from graphdock.contracts import PlanGraph, PlanNode, Value, dtypes
-from graphdock.contracts.bodies import captures, elements
+from graphdock.contracts.bodies import captures, carried, elements
 from graphdock.shape import Symbol
 
 __all__ = ["Affine", "Base", "Facts", "Scopes", "length_of", "root_of"]
@@ -78,28 +78,40 @@ class Scopes:
     """All levels of a plan: what inner ones have of outer ones, and what is known of whole numbers.
 
     Attributes:
-      outer: input of a body that is captured -> what it stands for.
-      elements: input of a loop's body that is an element -> the history, and the loop.
       facts: what was found out about loops that have changed.
       scalars: dim of which nothing is known -> a scalar that is it.
     """
 
     def __init__(self, graph: PlanGraph, facts: Facts) -> None:
         self.facts = facts
-        self.outer: dict[Value, Value] = {}
-        self.elements: dict[Value, tuple[Value, PlanNode]] = {}
         self.scalars: dict[Symbol, Value] = {}
+        #: input of a body that is captured -> the node with the body, and which of its inputs that is; the same of elements
+        self._captured: dict[Value, tuple[PlanNode, int]] = {}
+        self._elements: dict[Value, tuple[PlanNode, int]] = {}
         for level in graph.all_graphs():
             for node in level.holders:
-                for _, outside, inside in captures(node):
-                    self.outer.update(dict.fromkeys(inside, outside))
-                self.elements.update({element: (history, node) for history, element in elements(node)})
+                self.see(node)
+
+    def see(self, node: PlanNode) -> None:
+        """Take note of a node with bodies that is new, or has other inputs."""
+        for position, _, inside in captures(node):
+            self._captured.update(dict.fromkeys(inside, (node, position)))
+        first = carried(node.opdef, node.attrs)
+        self._elements.update({element: (node, first + i) for i, (_, element) in enumerate(elements(node))})
 
     def outermost(self, value: Value) -> Value:
         """Value that another one is where it is made."""
-        while value in self.outer:
-            value = self.outer[value]
+        while value in self._captured:
+            node, position = self._captured[value]
+            value = node.inputs[position]
         return value
+
+    def history_of(self, element: Value) -> tuple[Value, PlanNode] | None:
+        """The history of which a value is the element of an iteration, and the loop; None for any other."""
+        if element not in self._elements:
+            return None
+        node, position = self._elements[element]
+        return node.inputs[position], node
 
     def affine(self, value: Value, known: Mapping[Value, Affine] | None = None, deep: int = _DEEP) -> Affine:
         """A scalar of int32 as a sum. ``known``: what some values are."""

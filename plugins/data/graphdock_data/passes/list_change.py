@@ -10,10 +10,10 @@ from graphdock.contracts.bodies import captures, carried, elements, scanned
 from graphdock.contracts.ir import make_node
 from graphdock.shape import Symbol, concrete
 
-from graphdock_data.passes.affine import Affine
+from graphdock_data.passes.affine import Affine, length_of
 from graphdock_data.passes.list_uses import ElementRead, ListUses, ListVariable
 from graphdock_data.passes.plan_nodes import NodeMaker
-from graphdock_data.passes.rows_of_lists import Listed, is_gradient, is_nothing, readers
+from graphdock_data.passes.rows_of_lists import Listed, is_gradient, is_nothing
 from graphdock_data.passes.trips import Indices, Trips
 
 __all__ = ["change_loop"]
@@ -49,7 +49,7 @@ class _Change:
         loop, count = self.loop, carried(self.loop.opdef, self.loop.attrs)
         reads, variables = self.uses.reads, self.uses.variables
         histories = [self._history(read) for read in reads]
-        kept = [(v, *w) for v in variables if readers(loop.outputs[v.number], self.level) for w in v.writes]
+        kept = [(v, *w) for v in variables if self.uses.outside[loop.outputs[v.number]] for w in v.writes]
         arrays = {v.number: loop.inputs[v.number] for v in variables}
         asked = {v.number: self._asked(v) for v, _, _ in kept if v.asked}
         arrays.update(asked)
@@ -65,10 +65,23 @@ class _Change:
             if written or not variable.writes:
                 values[variable.number] = self._list(variable, arrays[variable.number], written)
         self._bodies(gone, stay, kept)
-        with Rewriter(self.level) as change:
+        self._bind(made, values)
+        self.uses.scopes.see(made)
+
+    def _bind(self, made: PlanNode, values: list[Value | None]) -> None:
+        """Put the nodes that are made in the place of the loop."""
+        loop, level = self.loop, self.level
+        level.targets = [made if n is loop else n for n in level.targets]
+        with Rewriter(level) as change:
             for node in self.make.made:
                 change.insert(node if node is made else change.number(node), before=loop)
-            change.replace(loop, values, by=made)
+            for old, new in zip(loop.outputs, values, strict=True):
+                if new is not None:
+                    change.redirect(old, new)
+            for node in level.nodes:
+                if node.control and loop in node.control:
+                    change.rebind(node, control=[made if n is loop else n for n in node.control])
+            change.erase(loop)
 
     def _loop(
         self, histories: list[Value], gone: set[int], stay: list[int], kept: int, asked: list[PlanNode]
@@ -120,12 +133,20 @@ class _Change:
         trips = self.uses.trips.get(self.loop)
         if trips is None:
             return
+        late = [(at, variable.array) for variable in self.uses.variables if variable.asked for at, _ in variable.writes]
+        late += [(read.at, read.array) for read in self.uses.reads if read.source is None and read.at.trips is trips]
+        for at, array in late:  # there are not more iterations than the list has elements
+            end, size = at.end(self._done(trips)), length_of(array, self.uses.scopes)
+            if size is not None and at.step > 0:
+                results = [v for v, factor in end.terms if isinstance(v, Value) and factor == 1]
+                for made in set(results) & set(self._results.values()):
+                    self.facts.most[made] = size.minus(end.minus(Affine(((made, 1),))))
         for inner, number in trips.numbers.items():
             form = trips.counters[inner]
             step = dict(form.terms)[trips.iteration]
             final = form.minus(Affine(((trips.iteration, step),))).plus(_some(trips.most), step)
             made = self._results[self.loop.outputs[number]]
-            if trips.exact:
+            if trips.exact and not late:
                 self.facts.finals[made] = final
             if step > 0 and final.known is not None:
                 self.facts.most[made] = final
@@ -216,14 +237,14 @@ class _Change:
         make = self.make
         parts = [] if variable.adds and is_nothing(array) else [array]
         for at, item, history in kept:
-            trips, count = at.trips, self._done(at.trips)
+            count = self._done(at.trips)
             rows = make.stacked(history, count.known, item, at.falling)
             if count.known is None:
                 dims = concrete(item.shape)
                 assert dims is not None
                 number = Symbol(False)
                 rows.extent = (number, *dims)
-                self.facts.dims[number] = _some(trips.most) if trips.exact else count
+                self.facts.dims[number] = self._settled(count)
             into = array if not variable.adds else array if is_nothing(array) else make.nothing()
             made = make.scattered(into, rows, make.indices(at.low(count), at.end(count)))
             self._note(variable, at, count, rows, made)
@@ -236,13 +257,16 @@ class _Change:
         if root is None or root.op != "TensorListReserve" or root.control or into is None:
             return
         size = self.uses.scopes.affine(root.inputs[1])
-        exact = _some(at.trips.most) if at.trips.exact else count
-        if variable.asked:
-            for base, factor in at.end(count).terms:
-                if isinstance(base, Value) and factor == 1:
-                    self.facts.most[base] = size.minus(at.end(count).minus(Affine(((base, 1),))))
         nodes = (into, root, *([asked] if variable.asked and (asked := into.inputs[0].node) is not None else []))
-        self.known[made] = Listed(rows, at.low(exact), at.end(exact), root, size, nodes)
+        low, end = self._settled(at.low(count)), self._settled(at.end(count))
+        self.known[made] = Listed(rows, low, end, root, size, nodes)
+
+    def _settled(self, form: Affine) -> Affine:
+        """A form with what results of loops are known to be in their place."""
+        for base, factor in form.terms:
+            if isinstance(base, Value) and base in self.facts.finals:
+                form = form.minus(Affine(((base, factor),))).plus(self.facts.finals[base], factor)
+        return form
 
 
 def _some(most: Affine) -> Affine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter, Value
@@ -9,7 +10,7 @@ from graphdock.shape import Symbol, compatible
 
 from graphdock_data.passes.affine import Affine, Scopes
 from graphdock_data.passes.plan_nodes import NodeMaker
-from graphdock_data.passes.rows_of_lists import Listed, dims_given, forgets, listed, readers, row, span_of
+from graphdock_data.passes.rows_of_lists import Listed, dims_given, forgets, listed, reads_of, row, span_of
 from graphdock_data.passes.trips import NotKnown
 
 __all__ = ["read_rows"]
@@ -17,12 +18,14 @@ __all__ = ["read_rows"]
 
 def read_rows(level: PlanGraph, context: PassContext, scopes: Scopes, known: Mapping[Value, Listed]) -> None:
     """Read rows, with zeros around them where nothing was written, in the place of lists of a level."""
-    for node in [n for n in level.nodes if n.op in ("TensorListStack", "TensorListGather") and not n.control]:
+    nodes = [n for n in level.nodes if n.op in ("TensorListStack", "TensorListGather") and not n.control]
+    reads = reads_of(level) if nodes else Counter()
+    for node in nodes:
         make = NodeMaker(node, level, context, scopes)
         try:
             source = listed(node.inputs[0], known, scopes)
             span = _span(node, source, scopes)
-            if span is None or not _can(node, source, span, level, scopes, known):
+            if span is None or not _can(node, source, span, reads, scopes, known):
                 continue
             before, behind = source.low.minus(span[0]), span[1].minus(source.end)
             rows = source.rows
@@ -60,7 +63,7 @@ def _can(
     node: PlanNode,
     source: Listed,
     span: tuple[Affine, Affine],
-    level: PlanGraph,
+    reads: Counter[Value],
     scopes: Scopes,
     known: Mapping[Value, Listed],
 ) -> bool:
@@ -69,7 +72,7 @@ def _can(
     dims = dims_given(node, len(node.inputs) - 1)
     if isinstance(dims, bool) or not compatible(dims, row(rows)) or node.attrs["element_dtype"] is not rows.dtype:
         return False
-    if forgets(array, scopes) and any(readers(n.outputs[0], level) > 1 for n in source.nodes):
+    if forgets(array, scopes) and any(reads[n.outputs[0]] > 1 for n in source.nodes):
         return False
     if _may_fail(source) and array not in known:
         return False

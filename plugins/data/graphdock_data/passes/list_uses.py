@@ -19,7 +19,7 @@ from graphdock_data.passes.rows_of_lists import (
     is_nothing,
     listed,
     named,
-    readers,
+    reads_of,
     row,
 )
 from graphdock_data.passes.trips import Indices, NotKnown, Trips, indices_of, lengths_of
@@ -50,12 +50,14 @@ class ListVariable:
     """A list that is a loop variable.
 
     Attributes:
+      number: which, and ``array`` the list before the loop.
       writes: what an iteration writes, and where. ``adds``: whether to what is there, zeros if nothing is.
       gone: nodes of the body that write, or make the next value otherwise.
       asked: whether a step has to say, before the loop, that all that is written has a place.
     """
 
     number: int
+    array: Value
     writes: list[tuple[Indices, Value]] = field(default_factory=list)
     adds: bool = False
     gone: list[PlanNode] = field(default_factory=list)
@@ -67,6 +69,7 @@ class ListUses:
 
     Attributes:
       reads, variables: what can be done without lists. ``refused``: name of a list -> why it stays one.
+      outside: how often the level reads each value.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class ListUses:
         self.reads: list[ElementRead] = []
         self.variables: list[ListVariable] = []
         self.refused: dict[str, str] = {}
+        self.outside = reads_of(level)
         #: whether it does something that an error before or behind it would leave out, or not
         self._acts = any(
             n.opdef.is_active and not n.op.startswith("TensorList")
@@ -145,7 +149,7 @@ class ListUses:
         (inner,) = [inside for p, _, inside in captures(self.loop) if p == position]
         condition, body = self.loop.bodies
         users = [n for n in body.nodes if inner[1] in n.inputs]
-        self._only_read(users, readers(inner[0], condition), body.outputs.count(inner[1]))
+        self._only_read(users, reads_of(condition)[inner[0]], body.outputs.count(inner[1]))
         return self._reads(position, users, None)
 
     def _only_read(self, users: list[PlanNode], tested: int, returned: int) -> None:
@@ -158,12 +162,12 @@ class ListUses:
     def _variable(self, number: int) -> tuple[ListVariable, list[ElementRead]]:
         loop, (condition, body) = self.loop, self.loop.bodies
         inner, out, first = body.inputs[number], body.outputs[number], loop.inputs[number]
-        found = ListVariable(number)
+        found = ListVariable(number, first)
         if out is not inner:
             self._written(found, inner, out)
         users = [n for n in body.nodes if inner in n.inputs and n not in found.gone]
         returned = body.outputs.count(inner) - (out is inner)
-        self._only_read(users, readers(condition.inputs[number], condition), returned)
+        self._only_read(users, reads_of(condition)[condition.inputs[number]], returned)
         gradient = is_gradient(first)
         for at, item in found.writes:
             if concrete(item.shape) is None or item.dtype.kind in "SVR":
@@ -176,7 +180,7 @@ class ListUses:
                 raise NotKnown("the loop reads what it writes")
         if found.adds and users:
             raise NotKnown("the loop reads what it adds up")
-        unread = not readers(loop.outputs[number], self.level)
+        unread = not self.outside[loop.outputs[number]]
         if not found.writes and not unread and forgets(first, self.scopes):
             raise NotKnown("it is read behind the loop, too, and each element may be read once")
         return found, self._reads(number, users, found.writes[0][0] if found.writes else None)
@@ -195,8 +199,9 @@ class ListUses:
         else:
             several = node.op in WRITES and node.inputs[0].node is not None
             raise NotKnown("an iteration writes several elements" if several else f"{node.op} makes its next value")
+        reads = reads_of(body)
         for each in found.gone:
-            if readers(each.outputs[0], body) != 1:
+            if reads[each.outputs[0]] != 1:
                 raise NotKnown("the loop reads what it writes")
             if each.control:
                 raise NotKnown(f"{each.origin} waits for something else")
@@ -285,7 +290,7 @@ class ListUses:
     def _rows(self, array: Value, node: PlanNode, at: Indices, dims: Dims | bool) -> Listed:
         """Knowledge of a list, where a read gives its rows. Raises NotKnown where it may do anything else."""
         source = listed(array, self.known, self.scopes)
-        if forgets(array, self.scopes) and any(readers(n.outputs[0], self.level) > 1 for n in source.nodes):
+        if forgets(array, self.scopes) and any(self.outside[n.outputs[0]] > 1 for n in source.nodes):
             raise NotKnown("it is read at several places, and each element may be read once")
         if not at.within(source.low, source.end, self.scopes):
             raise NotKnown("whether all indices at which it is read are those of rows is not known before the loop")

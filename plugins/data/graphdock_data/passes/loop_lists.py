@@ -26,22 +26,21 @@ __all__ = ["loop_lists"]
 
 def loop_lists(graph: PlanGraph, context: PlanContext) -> None:
     """Make histories of lists, in loops of every level, and say which stay lists, and why."""
-    facts, known, changed = Facts(), dict[Value, Listed](), False
+    scopes, known, changed = Scopes(graph, Facts()), dict[Value, Listed](), False
     for level in list(graph.all_graphs()):
         for loop in [n for n in level.holders if n.verb == "loop"]:
             if any(n.op in ("TensorListGetItem", "TensorListSetItem") for n in loop.bodies[1].nodes):
-                changed = _convert(graph, level, loop, context, facts, known) or changed
+                changed = _convert(level, loop, context, scopes, known) or changed
     if changed:
-        _let_rest(graph, Scopes(graph, facts))
+        _let_rest(graph, scopes)
         lay_order(graph)
 
 
 def _convert(
-    graph: PlanGraph, level: PlanGraph, loop: PlanNode, context: PlanContext, facts: Facts, known: dict[Value, Listed]
+    level: PlanGraph, loop: PlanNode, context: PlanContext, scopes: Scopes, known: dict[Value, Listed]
 ) -> bool:
     """Do without lists in a loop, as far as that can be; whether it was changed."""
-    _read_sizes(level, loop, Scopes(graph, facts))
-    scopes = Scopes(graph, facts)
+    _read_sizes(level, loop, scopes)
     uses = ListUses(loop, level, scopes, {}, known)
     refused = uses.refused
     changed = False
@@ -53,7 +52,7 @@ def _convert(
             refused = {**refused, "each list": str(reason)}
     context.notes.extend([f"loop {loop.origin}: {name} stays a list: {why}" for name, why in refused.items()])
     if changed:
-        read_rows(level, context, Scopes(graph, facts), known)
+        read_rows(level, context, scopes, known)
     return changed
 
 
@@ -80,6 +79,7 @@ def _read_sizes(level: PlanGraph, loop: PlanNode, scopes: Scopes) -> None:
     with Rewriter(level) as outer:
         inputs = [*loop.inputs, *sizes]
         outer.rebind(loop, inputs=inputs, attrs={**loop.attrs, "Tin": tuple([v.dtype for v in inputs])})
+    scopes.see(loop)
 
 
 def _lists(loop: PlanNode) -> Iterator[tuple[Value, tuple[Value, ...]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ __all__ = [
     "is_nothing",
     "listed",
     "named",
-    "readers",
+    "reads_of",
     "row",
     "span_of",
 ]
@@ -126,10 +127,13 @@ def row(rows: Value) -> Dims:
     return None if rows.shape is None else rows.shape[1:]
 
 
-def readers(value: Value, level: PlanGraph) -> int:
-    """Number of times that a level reads a value, but for its length, or returns it."""
-    reads = sum(n.inputs.count(value) for n in level.nodes if n.op != "TensorListLength")
-    return reads + level.outputs.count(value)
+def reads_of(level: PlanGraph) -> Counter[Value]:
+    """Number of times that a level reads each value, but for a list's length, or returns it."""
+    found = Counter(level.outputs)
+    for node in level.nodes:
+        if node.op != "TensorListLength":
+            found.update(node.inputs)
+    return found
 
 
 def named(array: Value, scopes: Scopes) -> str:

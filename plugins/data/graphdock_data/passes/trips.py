@@ -95,25 +95,24 @@ def trips_of(loop: PlanNode, scopes: Scopes) -> Trips:
         raise NotKnown("no int32 loop variable counts its iterations, one by one")
     limit = loop.attrs["maximum_iterations"]
     ends = list(_ends(condition.outputs[0]))
-    whole = _compares(condition.outputs[0])
+    compared = all(_compared(condition.outputs[0]))
     for number, first, step in found.values():
         last = Affine(((loop.outputs[number], 1),))
         done = last.minus(first).times(step)
         numbers = {v: n for v, (n, _, _) in found.items()}
         counters = {v: f.plus(Affine(((iteration, 1),)), s) for v, (_, f, s) in found.items()}
-        for less, more, besides in ends:
-            form = scopes.affine(more).minus(scopes.affine(less)).add(besides)  # the loop goes on while it is positive
-            counter = Affine(((condition.inputs[number], -step),))
-            rest = form.minus(counter)
-            if not _within(rest, loop):
-                most = rest.plus(first, -step)
-                if not (first if step > 0 else first.minus(most).add(1)).at_least_zero():
-                    raise NotKnown("whether its counter is negative is not known")
-                exact = whole and (limit < 0 or most.known is not None and most.known <= limit)
-                exact = exact and all(c is not None and c.minus(most).at_least_zero() for c in lengths_of(loop, scopes))
-                if limit >= 0 and most.known is not None:
-                    most = Affine((), min(limit, most.known))
-                return Trips(loop, iteration, counters, numbers, most, exact, done)
+        counts = [_most(loop, scopes, end, number, first, step) for end in ends]
+        known = [count for count in counts if count is not None]
+        if known:
+            most = known[0]
+            if not (first if step > 0 else first.minus(most).add(1)).at_least_zero():
+                raise NotKnown("whether its counter is negative is not known")
+            exact = compared and known == [most] * len(counts)
+            exact = exact and (limit < 0 or most.known is not None and most.known <= limit)
+            exact = exact and all(c is not None and c.minus(most).at_least_zero() for c in lengths_of(loop, scopes))
+            if limit >= 0 and most.known is not None:
+                most = Affine((), min(limit, most.known))
+            return Trips(loop, iteration, counters, numbers, most, exact, done)
         if limit >= 0 and step > 0 and first.at_least_zero():
             return Trips(loop, iteration, counters, numbers, Affine((), limit), False, done)
     raise NotKnown("its condition does not say how far a counter goes")
@@ -127,8 +126,31 @@ def lengths_of(loop: PlanNode, scopes: Scopes) -> Iterator[Affine | None]:
         yield scopes.affine(node.inputs[1]) if rows and node is not None else None
 
 
-def _compares(test: Value) -> bool:
-    return test.node is not None and test.node.op in _COMPARE
+def _most(
+    loop: PlanNode, scopes: Scopes, end: tuple[Value, Value, int], number: int, first: Affine, step: int
+) -> Affine | None:
+    """The number of iterations after which a comparison ends a loop; None where its counter does not tell."""
+    less, more, besides = end
+    form = scopes.affine(more).minus(scopes.affine(less)).add(besides)  # the loop goes on while it is positive
+    for other, value in enumerate(loop.bodies[0].inputs[: carried(loop.opdef, loop.attrs)]):
+        if other != number and dict(form.terms).get(value) == -step:  # another counter, which goes the same way
+            before = scopes.affine(loop.inputs[other])
+            after = scopes.affine(loop.bodies[1].outputs[other]).minus(Affine(((loop.bodies[1].inputs[other], 1),)))
+            if after.known == step > 0 and before.at_least_zero():
+                form = form.plus(Affine(((value, 1),)), step).plus(before, -step)
+                return None if _within(form, loop) else form
+    rest = form.plus(Affine(((loop.bodies[0].inputs[number], step),)))
+    return None if _within(rest, loop) else rest.plus(first, -step)
+
+
+def _compared(test: Value) -> Iterator[bool]:
+    """Whether each part of a condition is a comparison."""
+    node = test.node
+    if node is not None and node.op == "LogicalAnd" and all(v.shape == () for v in node.inputs):
+        for value in node.inputs:
+            yield from _compared(value)
+    else:
+        yield node is not None and node.op in _COMPARE and test.shape == () and node.inputs[0].dtype is dtypes.int32
 
 
 #: op that compares -> which input is the less one, and how far it may go beyond the other
@@ -160,7 +182,7 @@ def indices_of(index: Value, loop: PlanNode, scopes: Scopes, known: dict[PlanNod
     Raises:
       NotKnown: it is none that goes up or down by one, as far as the plan knows.
     """
-    if index in scopes.elements:
+    if scopes.history_of(index) is not None:
         return _of_history(index, loop, scopes, known)
     if loop not in known:
         known[loop] = trips_of(loop, scopes)
@@ -175,7 +197,9 @@ def indices_of(index: Value, loop: PlanNode, scopes: Scopes, known: dict[PlanNod
 
 def _of_history(element: Value, loop: PlanNode, scopes: Scopes, known: dict[PlanNode, Trips]) -> Indices:
     """Those of the loop that kept them, which the way back reads from the last to the first."""
-    history, reader = scopes.elements[element]
+    found = scopes.history_of(element)
+    assert found is not None
+    history, reader = found
     test = loop.bodies[0].outputs[0].node
     always = test is not None and test.verb == "constant" and bool(test.attrs["value"].all())
     if reader is not loop or not always or loop.attrs["maximum_iterations"] >= 0:
@@ -188,9 +212,9 @@ def _of_history(element: Value, loop: PlanNode, scopes: Scopes, known: dict[Plan
 def _kept(history: Value, scopes: Scopes) -> tuple[PlanNode, Value]:
     """The loop that makes a history, and what it keeps of each iteration."""
     history = scopes.outermost(history)
-    if history in scopes.elements:  # of the loop around it, each of whose iterations kept one
-        outer, _ = scopes.elements[history]
-        history = scopes.outermost(_kept(outer, scopes)[1])
+    around = scopes.history_of(history)
+    if around is not None:  # an element of what the loop around it kept
+        history = scopes.outermost(_kept(around[0], scopes)[1])
     while (node := history.node) is not None and node.verb in ("alias", "branch"):
         if node.verb == "alias":
             history = scopes.outermost(node.inputs[0])
