@@ -60,3 +60,25 @@ def test_a_step_that_makes_an_array_of_less_than_no_elements_says_so():
         assert isinstance(want, tuple) is (count < 0)
         agree(outcome([y], fed, **CPU), want)
     assert "TensorListStack" not in plan_of(y, fed)[0]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("rows,width", [(5, 3), (7, 3), (5, 4)])
+def test_shapes_that_the_program_promises_are_checked(rows, width, known):
+    """Of an element that is read, of what is read behind the loop."""
+    x, n = tf.placeholder(tf.float32, [None, 3 if known else None]), tf.placeholder(tf.int32, [])
+    given = array(n).unstack(x)
+
+    def body(i, o):
+        row = given.read(i)
+        if not known:
+            row.set_shape([width])
+        return i + 1, o.write(i, row * 2)
+
+    y = tf.while_loop(lambda i, _: i < n, body, [0, array(n)])[1].stack()
+    y.set_shape([rows, None])
+    fed = {x: numbers(5, 3), n: 5}
+    want = outcome([y], fed, **LISTS)
+    assert isinstance(want, tuple) is (rows != 5 or width != 3 and not known)
+    for more in ({}, {"debug": True}):
+        agree(outcome([y], fed, **CPU, **more), want)

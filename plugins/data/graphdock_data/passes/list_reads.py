@@ -10,7 +10,16 @@ from graphdock.shape import Symbol, compatible
 
 from graphdock_data.passes.affine import Affine, Scopes
 from graphdock_data.passes.plan_nodes import NodeMaker
-from graphdock_data.passes.rows_of_lists import Listed, dims_given, forgets, listed, reads_of, row, span_of
+from graphdock_data.passes.rows_of_lists import (
+    Listed,
+    dims_given,
+    forgets,
+    keeps_promise,
+    listed,
+    reads_of,
+    row,
+    span_of,
+)
 from graphdock_data.passes.trips import NotKnown
 
 __all__ = ["read_rows"]
@@ -31,6 +40,8 @@ def read_rows(level: PlanGraph, context: PassContext, scopes: Scopes, known: Map
             rows = source.rows
             if not (before.is_zero() and behind.is_zero()):
                 rows = make.padded(rows, before, behind, span[1].minus(span[0]).known)
+            if not keeps_promise(node, rows.shape):
+                continue
         except NotKnown:
             continue
         made = node.outputs[0]

@@ -17,6 +17,7 @@ from graphdock_data.passes.rows_of_lists import (
     forgets,
     is_gradient,
     is_nothing,
+    keeps_promise,
     listed,
     named,
     reads_of,
@@ -283,7 +284,7 @@ class ListUses:
             all_read = at.trips.exact and at.trips.loop is self.loop and not self._acts
             if isinstance(dims, bool) or dims is None or None in dims or not (all_read or is_gradient(array)):
                 raise
-            if not all_read and not at.within(Affine(), None, self.scopes):
+            if not all_read and not at.within(Affine(), None, self.scopes) or not keeps_promise(node, dims):
                 raise
             return ElementRead(node, at, number, array, None, dims)
 
@@ -294,7 +295,11 @@ class ListUses:
             raise NotKnown("it is read at several places, and each element may be read once")
         if not at.within(source.low, source.end, self.scopes):
             raise NotKnown("whether all indices at which it is read are those of rows is not known before the loop")
-        if isinstance(dims, bool) or not compatible(dims, row(source.rows)):
+        if (
+            isinstance(dims, bool)
+            or not compatible(dims, row(source.rows))
+            or not keeps_promise(node, row(source.rows))
+        ):
             raise NotKnown("the shape of its elements is not known")
         if node.attrs["element_dtype"] is not source.rows.dtype:
             raise NotKnown("it is read as of another dtype")

@@ -19,6 +19,7 @@ __all__ = [
     "forgets",
     "is_gradient",
     "is_nothing",
+    "keeps_promise",
     "listed",
     "named",
     "reads_of",
@@ -119,6 +120,14 @@ def _fits(rows: Value, dims: Dims | bool) -> bool:
         and dims_of_row is not None
         and None not in dims_of_row
         and compatible(dims, dims_of_row)
+    )
+
+
+def keeps_promise(node: PlanNode, dims: Dims) -> bool:
+    """Return whether what stands for a node's result, of this shape, is of the one that the program has promised."""
+    promised = node.outputs[0].shape
+    return (
+        compatible(promised, dims) if node.guard is None else dims is not None and None not in dims and promised == dims
     )
 
 
