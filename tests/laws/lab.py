@@ -231,12 +231,14 @@ class Mailbox:
         host.kernels.add(KernelDef(f"lab.{name}", "cpu", lambda ctx: self.take, modes=("fresh",)), "user", "lab")
 
     def take(self) -> Any:
-        self.came.release()
         with self.lock:
             if self.kept:
-                return self.kept.popleft()
-            self.waiting.append(Future())
-            return self.waiting[-1]
+                made = self.kept.popleft()
+            else:
+                made = Future()
+                self.waiting.append(made)
+        self.came.release()  # whoever waits for that finds it there
+        return made
 
     def hand_over(self, value: Any) -> None:
         """Give an array to the first that still waits; keep it where nobody does."""

@@ -112,3 +112,41 @@ def test_a_one_hot_tensor_is_compared_where_it_is_read(index):
     back = (np.exp(-log) - y).mean(0)
     for made, want in zip(got, ((one * x).sum(1), (log * y).sum(1), back, y), strict=True):
         np.testing.assert_allclose(made, want, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_losses_of_any_number_of_rows_are_those_of_known_ones(seed):
+    """One plan for few rows and many, of two dims or more; no rows, and more than one thread takes."""
+    rng = np.random.default_rng(seed)
+    dtype, index, classes = (
+        (np.float32, np.float64)[seed % 2],
+        (np.int32, np.int64)[seed // 2 % 2],
+        int(rng.choice([1, 3, 70])),
+    )
+    few = 1 + seed // 4
+    features, labels = tf.placeholder(dtype, [None] * few + [classes]), tf.placeholder(index, [None] * few)
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=features)
+    fetches = [loss, tf.gradients(tf.reduce_sum(loss), features)[0]] if seed % 3 else [loss]
+    config = {"backends": ("llvm", "cpu"), "shape_policy": "generic", "intra_op_threads": 2}
+    with tf.Session(config=tf.SessionConfig(**config)) as session:
+        for shape in ((5,), (5,), (1,), (0,), (30_000,), (7,)) if few == 1 else ((2, 3), (1, 1), (0, 4), (300, 70)):
+            x = (rng.normal(size=(*shape, classes)) * 4).astype(dtype)
+            chosen = rng.integers(0, classes, shape).astype(index)
+            got = session.run(fetches, {features: x, labels: chosen})
+            for a, b in zip(got, _losses(x, chosen), strict=False):
+                np.testing.assert_allclose(a, b, 1e-5, 1e-5 if dtype == np.float32 else 1e-12)
+            if 0 not in shape:
+                for wrong in (classes, -1):
+                    bad = chosen.copy()
+                    bad.flat[-1] = wrong
+                    with pytest.raises(tf.errors.InvalidArgumentError, match=f"(?s)labels from 0 to.*{wrong}"):
+                        session.run(fetches, {features: x, labels: bad})
+        kernels = session.explain(fetches, {features: x, labels: chosen}).kernels()
+        assert "llvm.sparse_softmax_cross_entropy_with_logits" in kernels
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(
+                fetches,
+                {features: np.ones((4, classes)), labels: [0]}
+                if few == 1
+                else {features: np.ones((2, 2, classes)), labels: [[0, 0]]},
+            )

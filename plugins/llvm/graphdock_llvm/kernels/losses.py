@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from graphdock.contracts import (
     Axis,
     BindContext,
     KernelDef,
     KernelRefused,
     Native,
+    NativeShapes,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -25,6 +27,7 @@ from graphdock.contracts import (
 )
 
 from graphdock_llvm.emitter import SCALARS
+from graphdock_llvm.extents import Extents, Results, bind_any
 from graphdock_llvm.launch import address_of, bound, single_threaded
 from graphdock_llvm.native import chain
 from graphdock_llvm.pool import pool_address
@@ -39,7 +42,7 @@ __all__ = ["KERNELS"]
 _LABELS = """
 define void @region(ptr %table, ptr %numbers) {
 entry:
-  call void @rows(ptr %table, ptr %numbers)
+ROWS
   %features = load ptr, ptr %table
   %labels.at = getelementptr ptr, ptr %table, i64 1
   %labels = load ptr, ptr %labels.at
@@ -47,9 +50,10 @@ entry:
   %loss = load ptr, ptr %loss.at
   %derivative.at = getelementptr ptr, ptr %table, i64 3
   %derivative = load ptr, ptr %derivative.at
-  %maxima.at = getelementptr ptr, ptr %table, i64 MAXIMA
+  %maxima.at = getelementptr ptr, ptr %its.table, i64 MAXIMA
   %maxima = load ptr, ptr %maxima.at
-  br label %row
+  %some = icmp ugt i64 %rows, 0
+  br i1 %some, label %row, label %end
 row:
   %r = phi i64 [ 0, %entry ], [ %r.next, %class.found ]
   %label.at = getelementptr INDEX, ptr %labels, i64 %r
@@ -72,7 +76,7 @@ class.found:
   store TYPE %whole, ptr %one.loss
 DERIVATIVE
   %r.next = add i64 %r, 1
-  %more = icmp ult i64 %r.next, ROWS
+  %more = icmp ult i64 %r.next, %rows
   br i1 %more, label %row, label %end
 fail:
   %status.at = getelementptr ptr, ptr %table, i64 STATUS
@@ -82,6 +86,24 @@ fail:
 end:
   ret void
 }
+"""
+#: What computes all rows, of a number that is known, or that a call says: then the numbers begin with the address of memory for the
+#: largest elements, and are the function's own from the next one on.
+_KNOWN = """
+  %its.table = getelementptr ptr, ptr %table, i64 0
+  %rows = add i64 COUNT, 0
+  call void @rows(ptr %its.table, ptr %numbers)
+"""
+_OPEN = """
+  %its.table = alloca [5 x ptr]
+  call void @llvm.memcpy.p0.p0.i64(ptr %its.table, ptr %table, i64 32, i1 false)
+  %room = load ptr, ptr %numbers
+  %room.at = getelementptr ptr, ptr %its.table, i64 4
+  store ptr %room, ptr %room.at
+  %its.numbers = getelementptr i64, ptr %numbers, i64 1
+  %rows.at = getelementptr i64, ptr %its.numbers, i64 3
+  %rows = load i64, ptr %rows.at
+  call void @rows(ptr %its.table, ptr %its.numbers)
 """
 _DERIVATIVE = """
   %slope.at = getelementptr TYPE, ptr %derivative, i64 %place
@@ -96,8 +118,8 @@ def _program(node: PlanNode, derivative: bool) -> RegionProgram:
 
     Where nobody reads the derivative, its memory gets the largest elements.
     """
-    shape, dtype = tuple([d or 0 for d in node.inputs[0].shape or ()]), node.inputs[0].dtype
-    extents, whole, rows = (math.prod(shape[:-1]), shape[-1]), (0, 1), (0,)
+    (*high, wide), dtype = node.inputs[0].shape or (0,), node.inputs[0].dtype
+    extents, whole, rows = (None if None in high else math.prod(d or 0 for d in high), wide), (0, 1), (0,)
     terms = [
         Term("input", dtype, (), whole, 0),
         Term("max", dtype, (0,), rows, (1,)),
@@ -118,24 +140,61 @@ def _program(node: PlanNode, derivative: bool) -> RegionProgram:
 
 def _check(node: PlanNode) -> str | None:
     shape = node.inputs[0].shape
-    if any(v.shape is None or None in v.shape for v in (*node.inputs, *node.outputs)):
-        return "its shapes are not known"
-    return "it has no elements" if 0 in (shape or ()) else forbidden(_program(node, True), width())
+    if not shape:
+        return "its rank is not known"
+    if shape[-1] is None:
+        return "how many classes there are is not known"
+    return "it has no elements" if 0 in shape else forbidden(_program(node, True), width())
 
 
 def _text(program: RegionProgram, printed: Printed, index: str, derivative: bool) -> str:
     rows, classes = (axis.extent for axis in program.axes)
-    slots = {"MAXIMA": "4", "STATUS": "5"} if derivative else {"MAXIMA": "3", "STATUS": "4"}
-    text = _LABELS.replace("DERIVATIVE", _DERIVATIVE if derivative else "")
+    slots = {"MAXIMA": "4" if derivative else "3", "STATUS": "5" if derivative and rows is not None else "4"}
+    text = _LABELS.replace("DERIVATIVE", _DERIVATIVE if derivative else "").replace(
+        "ROWS", _OPEN if rows is None else _KNOWN
+    )
     words = slots | {
         "TYPE": SCALARS[program.inputs[0].dtype.name],
         "INDEX": index,
-        "ROWS": str(rows),
+        "COUNT": str(rows),
         "CLASSES": str(classes),
     }
     for word, value in words.items():
         text = text.replace(word, value)
-    return printed.text() + text
+    copy = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+    return (copy if rows is None else "") + printed.text() + text
+
+
+class _Sizes(NativeShapes):
+    """Numbers of a node's calls whose rows only a step counts, and the memory of their largest elements."""
+
+    def __init__(self, node: PlanNode, program: RegionProgram, numbers: Sequence[int], within: Any) -> None:
+        self._node, self._classes = node, program.axes[1].extent or 0
+        self._extents = Extents(program, (0, *numbers), within, before=1)
+        self.numbers = self._extents.numbers
+        self._dtype = node.inputs[0].dtype.np
+        self._makers = [Results(self._dtype) for _ in node.outputs]
+        self._room: Any = np.empty(0, self._dtype)
+        self._shapes: Sequence[tuple[int, ...]] = ()
+
+    def read(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+        features, labels = shapes[:2]
+        if features[-1:] != (self._classes,) or labels != features[:-1]:
+            raise errors.ShapeError(
+                f"the labels of {self._node.name} are not one for each row of its features",
+                expected=f"features of shape {[*labels, self._classes]}",
+                got=str(list(features)),
+            )
+        rows = math.prod(labels)
+        self._extents.read([(rows, self._classes)])
+        if self._room.size < rows:
+            self._room = np.empty(rows, self._dtype)
+        self.numbers[0], self.within = self._room.ctypes.data, self._extents.within
+        self._shapes = [labels, features]
+        return self._shapes
+
+    def make(self, output: int) -> Any:
+        return self._makers[output](self._shapes[output])
 
 
 def _prepare(ctx: PrepareContext) -> Prepared:
@@ -147,15 +206,21 @@ def _prepare(ctx: PrepareContext) -> Prepared:
     text = _text(program, printed, SCALARS[ctx.inputs[1].dtype.name], derivative)
     shared = ctx.threads > 1 and printed.shared
     numbers = (ctx.threads, pool_address()) if shared else ALONE
-    native = Native(address_of(ctx, text), chain, numbers, status=True)
     within = single_threaded(ctx.device) if shared else None
+    source = partial("{}\n\n{}".format, program, text)
+    if program.axes[0].extent is None:
+        sized = partial(_Sizes, ctx.node, program, numbers, within)
+        native = Native(address_of(ctx, text), chain, sized=sized, status=True)
+        refuse = partial(_refuse, program.axes[1].extent or 0)
+        return Prepared(partial(bind_any, 2, 2, native, refuse=refuse), native=native, source=source)
+    native = Native(address_of(ctx, text), chain, numbers, status=True)
     scratch = (Scratch(ctx.inputs[0].dtype, (program.axes[0].extent or 0,)),) if derivative else ()
     return Prepared(
         partial(_bound, native),
         scratch=scratch,
         within=within,
         native=native,
-        source=lambda: f"{program}\n\n{text}",
+        source=source,
     )
 
 
