@@ -35,7 +35,9 @@ def kernel_error(error: Exception, node: PlanNode, failed: str = "failed") -> Gr
     """
     if isinstance(error, GraphdockError):
         if error.op is None:
-            error.op, error.site = node.origin, node.site
+            error.op = node.origin
+        if error.site is None and error.op in node.origins:
+            error.site = node.site
         return error
     kernel = "kernel" if node.decision is None else f"kernel {node.decision.kernel}"
     if isinstance(error, MemoryError) or _is_too_large(node):

@@ -80,7 +80,7 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
     if not converts_halves():
         halves = [n for n, t in enumerate(program.terms) if t.op == "input" and _is_half(program.inputs[t.value])]
         halves += [o.term for o in program.outputs if _is_half(o)]
-        halves += [n for n, t in enumerate(program.terms) if t.dtype.name == "float16"]
+        halves += [n for n, t in enumerate(program.terms) if "float16" in (t.dtype.name, t.value)]
         found.update(dict.fromkeys(halves, "the CPU has no instructions that convert float16"))
     return found
 

@@ -196,3 +196,27 @@ def test_training_an_embedding_is_one_native_call_of_any_optimizer():
                 assert not any(k.startswith("cpu.") for k in kernels) or backends == ("cpu",), kernels
         np.testing.assert_allclose(found[0], found[1], 1e-4)
         assert losses[-1] < losses[0]
+
+
+def test_one_number_for_one_row_is_the_cpus():
+    table = tf.Variable(np.ones((4, 8), np.float32), use_resource=True)
+    made = tf.scatter_add(table, 2, 5.0)
+    with session() as sess:
+        sess.run(table.initializer)
+        np.testing.assert_array_equal(sess.run(made)[:, 0], [1, 1, 6, 1])
+
+
+def test_rows_that_do_not_fit_and_none_at_all_are_as_the_cpu_has_them():
+    table = tf.Variable(np.ones((4, 8), np.float32), use_resource=True)
+    rows, ids = tf.placeholder(tf.float32, None), tf.placeholder(tf.int32, [None])
+    slices = tf.IndexedSlices(rows, ids, tf.constant([4, 8]))
+    step, said = tf.train.MomentumOptimizer(0.1, 0.9).apply_gradients([(slices, table)]), []
+    for backends in (("llvm", "cpu"), ("cpu",)):
+        with session(backends, generic=True) as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(step, {rows: np.zeros((0, 8)), ids: []})
+            with pytest.raises(tf.errors.InvalidArgumentError) as refused:
+                sess.run(step, {rows: np.ones((1, 3)), ids: [1]})
+            said.append(str(refused.value))
+            np.testing.assert_array_equal(sess.run(table), 1.0)
+    assert said[0] == said[1]

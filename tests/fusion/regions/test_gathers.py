@@ -149,3 +149,44 @@ def test_bodies_of_loops_gather_by_kernels(lab):
     with made.session() as sess:
         got = sess.run(y, {table: TABLE, ids: IDS[0]})
     np.testing.assert_allclose(got, 3 * np.tanh(TABLE[IDS[0]]), 1e-5)
+
+
+@pytest.mark.parametrize("how", ["alone", "with others", "read before"])
+def test_an_index_is_held_to_the_tensor_though_nothing_reads_the_row(lab, how):
+    """Rows that are only waited for: nothing behind them is written."""
+    made = lab()
+    table, state = tf.Variable(np.ones((16, 16), np.float32)), tf.Variable(np.zeros((16, 16), np.float32))
+    ids, x = tf.placeholder(tf.int32, [16]), tf.placeholder(tf.float32, [16, 16])
+    rows = tf.gather(table, ids)
+    before = {"alone": rows, "with others": tf.reduce_sum(tf.tanh(rows) * 2.0), "read before": rows * 2.0 + x}[how]
+    with tf.control_dependencies([before]):
+        write = tf.assign(state, tf.tanh(x) * 2.0)
+    feed = {ids: np.arange(16), x: np.ones((16, 16))}
+    with made.session() as sess:
+        sess.run([table.initializer, state.initializer])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[3\] is 99") as refused:
+            sess.run(write.op, {**feed, ids: np.where(np.arange(16) == 3, 99, 0)})
+        assert refused.value.op is rows.op
+        assert not sess.run(state).any()
+        sess.run(write.op, feed)
+        np.testing.assert_allclose(sess.run(state), np.tanh(1) * 2, 1e-6)
+
+
+def test_an_element_of_a_vector_that_is_computed_is_gathered_by_a_kernel(lab):
+    made = lab()
+    x = tf.placeholder(tf.float32, [33])
+    y = [tf.gather(tf.abs(x), 0), tf.gather(x * 2.0, 3) + 1.0, tf.gather(tf.cast(x, tf.float64), tf.constant([1, 2]))]
+    fed = np.arange(33) - 5.0
+    with made.session() as sess:
+        for got, want in zip(sess.run(y, {x: fed}), [5.0, -3.0, [-4.0, -3.0]], strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_an_error_in_a_branch_says_where_the_gather_was_made(lab):
+    made = lab()
+    ids, way = tf.placeholder(tf.int32, [3]), tf.placeholder(tf.bool, [])
+    y = tf.cond(way, lambda: tf.tanh(tf.gather(tf.constant(TABLE), ids)) * 2.0, lambda: tf.ones([3, 4]))
+    with made.session() as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] is 9.*") as refused:
+            sess.run(y, {ids: [9, 9, 9], way: True})
+        assert "Gather, made at" in str(refused.value) and "test_gathers.py" in str(refused.value)

@@ -309,8 +309,10 @@ def _stride(stride: Stride, shape: Shape, dims: Dims) -> int | Multiple:
 
 
 def _pruned(program: RegionProgram) -> RegionProgram:
-    """The program without the terms and inputs that no output needs."""
+    """The program without the terms and inputs that no output needs. Rows that are gathered stay: their indices may be wrong."""
     live = {out.term for out in program.outputs}
+    gathered = {number for number, source in enumerate(program.inputs) if source.indices is not None}
+    live.update(number for number, term in enumerate(program.terms) if term.op == "input" and term.value in gathered)
     for number in range(len(program.terms) - 1, -1, -1):
         if number in live:
             live.update(program.terms[number].args)

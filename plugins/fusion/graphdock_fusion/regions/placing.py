@@ -54,6 +54,8 @@ def place(node: PlanNode, form: Form, shape: Shape, space: Space, inside: Mappin
         if value not in inside or arg.memory == "host":
             continue
         dims = inside[value]
+        if arg.name in form.gathers:
+            raise NotInRegion(f"{value.name}, of what is gathered by {node.name}, is made in the region")
         if form.reshapes:
             return put(shape, tuple(d for d in dims if d is not None), space)
         offset = 0 if arg.name in form.leading else len(shape) - len(dims)

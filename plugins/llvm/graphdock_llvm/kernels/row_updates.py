@@ -42,7 +42,7 @@ def _check(node: PlanNode) -> str | None:
     given, indices = node.inputs[rule.given], node.inputs[rule.indices]
     if given.shape is None or indices.shape is None:
         return "its rank is not known"
-    if given.shape == () and indices.shape != ():
+    if given.shape == ():
         return "one number is for all rows"
     return None
 
@@ -52,6 +52,7 @@ class _Rows(NativeShapes):
 
     def __init__(self, node: PlanNode, rule: Rule) -> None:
         self._node, self._rule = node, rule
+        self._optimizes = not node.op.startswith("ResourceScatter")
         self.numbers = np.zeros(6, np.int64)
         self._memory = np.empty(0, np.int64)
 
@@ -63,8 +64,14 @@ class _Rows(NativeShapes):
             if shapes[slot] != var:
                 what = f"{names[slot]} has not the shape of var"
                 raise errors.ShapeError(what, expected=str(var), got=str(shapes[slot]))
+        if self._optimizes and not math.prod(indices):
+            self.numbers[:3] = 0
+            return []
         if not var:
             raise errors.ShapeError("the variable is a scalar and has no rows")
+        if self._optimizes and given[1:] != var[1:]:
+            what = f"{names[rule.given]} has not the row shape of var"
+            raise errors.ShapeError(what, expected=str(var[1:]), got=str(given[1:]))
         if given != (*indices, *var[1:]):
             rows = str([*indices, *var[1:]])
             raise errors.ShapeError(f"{names[rule.given]} have shape {list(given)}", expected=f"{rows}, or a scalar")
@@ -100,7 +107,7 @@ def _prepare(ctx: PrepareContext) -> Prepared:
 
 
 def _refuse(rule: Rule, scatters: bool, *args: Any) -> None:
-    indices, high = args[rule.indices], args[rule.held[0]].shape[0]
+    indices, high = args[rule.indices].copy(), args[rule.held[0]].shape[0]
     bad = next(iter(np.argwhere((indices < 0) | (indices >= high))), None)
     if bad is None:
         raise errors.InvalidArgumentError("indices were written meanwhile", expected=f"from 0 to {high - 1}")
