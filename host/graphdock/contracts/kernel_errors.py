@@ -36,7 +36,7 @@ def kernel_error(error: Exception, node: PlanNode, failed: str = "failed") -> Gr
     if isinstance(error, GraphdockError):
         if error.op is None:
             error.op = node.origin
-        if error.site is None and error.op in node.origins:
+        if error.site is None and error.op == node.origin:
             error.site = node.site
         return error
     kernel = "kernel" if node.decision is None else f"kernel {node.decision.kernel}"
