@@ -73,8 +73,10 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
             last = len(program.axes) - 1
             if part.strides is not None and last in dims and strides_of(part).get(last) != 1:
                 reason = f"{part.name} has gaps in its rows"
-            if part.indices is not None:
-                reason = reason or _gathered(program, part)
+        if (
+            term.op == "input" and (part := program.inputs[term.value]).indices is not None
+        ):  # checked though nothing reads it
+            reason = reason or _gathered(program, part)
         if reason is not None:
             found[number] = reason
     if not converts_halves():

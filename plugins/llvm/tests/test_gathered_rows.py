@@ -29,7 +29,7 @@ def drawn(rng, dtype, *shape):
 
 
 def computed(rng, rows, other):
-    """What is made of rows: elementwise, and of floats reductions along them and over them."""
+    """Values that are made of rows: elementwise, and of floats reductions along them and over them."""
     if rows.dtype == tf.bool:
         return [tf.logical_xor(rows, other), tf.reduce_any(tf.logical_and(rows, other), -1)]
     made = rows * other - rows
@@ -167,3 +167,32 @@ def test_rows_before_a_reduction_over_the_last_axis_and_others_are_in_a_region_b
         assert sess.explain(y, feed).kernels() == {"llvm.region": 2}
         taken = feed[table][feed[ids]]
         np.testing.assert_allclose(sess.run(y, feed), (np.tanh(taken) * taken).sum((0, 2)), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("generic", [False, True])
+@pytest.mark.parametrize("beside", ["nothing", "draws", "a product", "parts"])
+def test_rows_that_nobody_reads_are_checked_beside_anything(beside, generic):
+    """A gather that is only waited for, of an unknown number of rows too: good indices compute, and others write nothing."""
+    state = tf.Variable(np.zeros((16, 16), np.float32), use_resource=True)
+    table, ids = tf.placeholder(tf.float32, [None if generic else 9, 16]), tf.placeholder(tf.int32, [16])
+    x = tf.placeholder(tf.float32, [16, 16])
+    rows = tf.gather(table, ids)
+    with tf.control_dependencies([rows]):
+        made = {
+            "nothing": lambda: tf.tanh(x) * 2.0,
+            "draws": lambda: tf.nn.dropout(x * 2.0, rate=0.5, seed=1) + x,
+            "a product": lambda: tf.nn.relu(tf.matmul(x, x)),
+            "parts": lambda: tf.tanh(tf.split(tf.concat([x, x], 1), 2, axis=1)[1]) + x,
+        }[beside]()
+        write = tf.assign(state, made)
+    good = {table: np.ones((9, 16)), ids: np.arange(16) % 9, x: np.ones((16, 16))}
+    with session(generic) as sess:
+        sess.run(state.initializer)
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] is 99") as refused:
+                sess.run(write.op, {**good, ids: [99] * 16})
+            assert refused.value.op is rows.op
+            assert not sess.run(state).any()
+        for _ in range(2):
+            sess.run(write.op, good)
+        assert sess.run(state).all()

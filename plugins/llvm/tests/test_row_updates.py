@@ -27,7 +27,7 @@ def session(backends=("llvm", "cpu"), generic=False):
 
 
 def steps(build, feeds, backends, generic=False):
-    """What variables hold after each step, and the names of its kernels."""
+    """Values of variables after each step, and the names of its kernels."""
     fetch, variables = build
     with session(backends, generic) as sess:
         sess.run(tf.global_variables_initializer())

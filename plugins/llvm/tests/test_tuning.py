@@ -24,7 +24,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def seconds(monkeypatch):
-    """What measured candidates take, each of which is called once all the same: own code, then the library."""
+    """Seconds that measured candidates take, each of which is called once all the same: own code, then the library."""
     taken, made = [2.0, 1.0], []
 
     def timed(candidate, queue, buffers, device):

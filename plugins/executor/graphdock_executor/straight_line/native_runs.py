@@ -108,7 +108,7 @@ class _OneByOne:
 
 
 def call_alone(launch: Launch, kernel: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """What the kernel of a launch returns. Tracebacks with this function's frame are those of the launch."""
+    """Result of the kernel of a launch. Tracebacks with this function's frame are those of the launch."""
     return kernel(*args)
 
 
