@@ -2,7 +2,8 @@
 
 exp and log reduce their argument as W. J. Cody and W. Waite do ("Software Manual for the Elementary Functions", 1980); float32 then
 takes the minimax polynomials of S. L. Moshier's Cephes library, float64 the series of the function over the reduced interval, with
-as many terms as float64 can tell. tanh and erf of float32 are ratios of polynomials, fitted over the range in which they are not 1.
+as many terms as float64 can tell. tanh and erf of float32 are ratios of polynomials, fitted over the range in which they are not 1;
+with AVX-512 erf is polynomials of 16 pieces (:mod:`graphdock_llvm.piecewise`).
 The tests state their errors over the whole range, in units in the last place.
 """
 
@@ -12,6 +13,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from graphdock_llvm.emitter import Emitter
+from graphdock_llvm.piecewise import BOUND, LANES, WIDTH, coefficients
+from graphdock_llvm.target import permutes
 
 __all__ = ["FUNCTIONS", "Numbers", "exp", "log"]
 
@@ -200,23 +203,31 @@ def _ratio(n: Numbers, x: str, fit: tuple[Sequence[float], Sequence[float], floa
     above, below, bound = fit
     x = n.clamp(x, -bound, bound)
     z = n.mul(x, x)
-    return n.div(n.mul(x, n.polynomial(z, above)), n.polynomial(z, below))
-
-
-def _near_zero(n: Numbers, x: str, slope: str, elsewhere: str) -> str:
-    """The slope where the next term of the series tells nothing; a ratio of polynomials would lose subnormals there."""
-    return n.select(n.compare("olt", n.e.math("fabs", n.scalar, x), n.number(3e-4)), slope, elsewhere)
+    return n.mul(x, n.div(n.polynomial(z, above), n.polynomial(z, below)))  # x last: it may be subnormal
 
 
 def _tanh(n: Numbers, x: str) -> str:
     if n.scalar == "float":
-        return _near_zero(n, x, x, _ratio(n, x, _TANH))
+        return _ratio(n, x, _TANH)
     y = _expm1(n, n.mul(n.clamp(x, -20.0, 20.0), n.number(2.0)))
     return n.div(y, n.add(y, n.number(2.0)))
 
 
 def _erf(n: Numbers, x: str) -> str:
-    return _near_zero(n, x, n.mul(x, n.number(2.0 / math.sqrt(math.pi))), _ratio(n, x, _ERF))
+    if n.e.width != LANES or not permutes():
+        return n.clamp(_ratio(n, x, _ERF), -1.0, 1.0)
+    size = n.e.math("fabs", n.scalar, x)
+    size = n.select(n.compare("ogt", size, n.number(BOUND)), n.number(BOUND), size)  # NaN stays NaN
+    rounder = n.number(_ROUNDER[n.scalar] * WIDTH)
+    shifted = n.add(size, rounder)
+    t = n.sub(size, n.sub(shifted, rounder))
+    piece, whole = n.bits(shifted), n.integers()[1]
+    value, *others = [
+        n.e.call("llvm.x86.avx512.permvar.sf.512", n.type, (n.type, c), (whole, piece)) for c in coefficients()
+    ]
+    for coefficient in others:
+        value = n.fma(value, t, coefficient)
+    return n.e.math("copysign", n.scalar, value, x)
 
 
 def _sigmoid(n: Numbers, x: str) -> str:

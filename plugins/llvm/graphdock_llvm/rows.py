@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import zip_longest
 
 from graphdock.contracts import RegionProgram
 
@@ -14,6 +15,8 @@ __all__ = ["Rows"]
 
 #: Vectors that are added to each other before they are added to the others, in rows that are longer.
 _LONG = 512
+#: Lines that a vector takes, between which two are visited side by side: with fewer memory is waited for, with more registers lack.
+_FEW, _MANY = 12, 64
 
 
 class Rows:
@@ -168,7 +171,11 @@ class Rows:
         e.label(some)
         carried, inner = [e.name("acc") for _ in accumulators], len(e.lines)
         following = visit(Place(at, None), carried)
-        e.line(f"{at}.next = add i64 {at}, {e.width}")
+        step = e.width
+        if not carried and self._paired(e.lines[inner:]):
+            self._beside(inner, at, visit)
+            step *= 2
+        e.line(f"{at}.next = add i64 {at}, {step}")
         e.line(f"br i1 {e.value(f'icmp ult i64 {at}.next, {stop}')}, label %{some}, label %{leaves}")
         e.lines[inner:inner] = self._phis(
             [(at, "i64", first, f"{at}.next"), *zip(carried, types, starts, following, strict=True)], entered, some
@@ -186,6 +193,22 @@ class Rows:
         )
         e.line(f"br i1 {e.value(f'icmp ult i64 {at}.next, {past}')}, label %{name}, label %{end}")
         return following, leaves
+
+    def _paired(self, lines: Sequence[str]) -> bool:
+        """Return whether vectors that take these lines are visited two at a time: they are one block, and even in number."""
+        if self.length is None or not _FEW < len(lines) < _MANY or any(line.endswith(":") for line in lines):
+            return False
+        return self.length // self.e.width % (2 if self.between is None else 2 * self.parts) == 0
+
+    def _beside(self, first: int, at: str, visit: Callable[[Place, Sequence[str]], list[str]]) -> None:
+        """Visit the vector behind that which the lines from ``first`` on visit, line by line beside it."""
+        e = self.e
+        one, e.lines[first:] = e.lines[first:], []
+        other = e.binary("add", "i64", at, str(e.width))
+        begin = len(e.lines)
+        visit(Place(other, None), [])
+        two, e.lines[begin:] = e.lines[begin:], []
+        e.lines += [line for lines in zip_longest(one, two) for line in lines if line is not None]
 
     @staticmethod
     def _phis(rows: Iterable[tuple[str, str, str, str]], before: str, block: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphdock.contracts import cache_dir, errors, read_cache, write_cache
 
-__all__ = ["compiled", "compiled_here", "converts_halves", "described", "functions", "is_compiled", "width"]
+__all__ = ["compiled", "compiled_here", "converts_halves", "described", "functions", "is_compiled", "permutes", "width"]
 
 #: Lanes of float32 in a vector register, by the feature of the CPU that has it.
 _WIDTHS = (("avx512f", 16), ("avx2", 8), ("neon", 4))
@@ -63,6 +63,11 @@ def width() -> int:
 def converts_halves() -> bool:
     """Return whether the CPU converts float16; else code for it calls functions of a compiler's library, which is not there."""
     return _features().get("f16c", platform.machine() not in ("x86_64", "AMD64"))
+
+
+def permutes() -> bool:
+    """Return whether the CPU looks up 16 float32 in a register of them (AVX-512's ``vpermps``)."""
+    return bool(_features().get("avx512f"))
 
 
 @functools.cache

@@ -159,3 +159,27 @@ def test_powers_are_near_and_their_special_cases_are_those_of_c(dtype: type) -> 
 def test_erfc_of_float64_is_near_where_scipys_is_no_zero() -> None:
     x = np.linspace(-6.0, 26.0, 5_001)
     np.testing.assert_allclose(apply("erfc", x), scipy_special.erfc(x), 1e-13)
+
+
+@pytest.mark.parametrize("op", ["erf", "tanh"])
+def test_what_ends_in_1_is_never_beyond_it(op):
+    """Else the root of what is left of 1 would be NaN."""
+    x = np.linspace(0, 12, 600_001, dtype=np.float32)
+    y = apply(op, x)
+    assert y[0] == 0 and y.max() <= 1 and y[-1] > 1 - 5e-7
+    assert np.diff(y).min() > -7e-7
+    np.testing.assert_array_equal(apply(op, -x), -y)
+
+
+@pytest.mark.parametrize(("lanes", "length"), [(n, k) for n in (4, 8, 16) for k in (2 * n, 3 * n, 6 * n + 1, 1 << 19)])
+def test_vectors_side_by_side_give_what_each_gives(call, lanes, length):
+    """Two at a time where they are even in number, in every part."""
+    f32, shape = dtypes.float32, (length,)
+    terms = (Term("input", f32, (), (0,), 0), Term("exp", f32, (0,), (0,)), Term("add", f32, (1, 0), (0,)))
+    inputs, outputs = (RegionInput("x", 0, f32, shape, (0,)),), (RegionOutput("y", 2, f32, shape, (0,)),)
+    program = RegionProgram("p", (Axis("i", length),), inputs, terms, outputs)
+    wide = f"store <{lanes} x float>"
+    assert print_region(program, 1, lanes).count(wide) == (1 if length // lanes % 2 else 2)
+    x = np.random.default_rng(length).normal(size=length).astype(np.float32)
+    (got,) = call(program, [x], lanes)
+    np.testing.assert_allclose(got, np.exp(x.astype(float)) + x, 1e-5, 1e-6)
