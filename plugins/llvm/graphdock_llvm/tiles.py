@@ -23,8 +23,9 @@ __all__ = ["Tiles", "nodes_of_a_tile", "parts_of", "print_tiles", "shared_by_par
 _LEAST = 16
 #: Rows from which on a product by a matrix whose panels are there already is one, however many columns it has.
 _FEW = 4
-#: Multiplications up to which it is at most as slow as OpenBLAS's, by LLVM's type of its elements.
-_MOST = {"float": 1 << 28, "double": 1 << 24}
+#: Multiplications up to which it is at most as slow as OpenBLAS's, by LLVM's type of its elements; of float32 whose left matrix
+#: lies as it is, with so many lanes.
+_MOST, _MOST_LYING, _LANES = {"float": 1 << 28, "double": 1 << 24}, 1 << 32, 8
 #: Elements of a right matrix, at most, by which rows are multiplied that only a step counts.
 _RIGHT = 1 << 20
 #: Places of the axis that is summed over, at most, of a transposed left matrix where registers are not those of AVX-512.
@@ -66,11 +67,7 @@ def _known(program: RegionProgram, product: Product, width: int, packed: bool) -
         return None
     rows, columns, along = extents
     known = program.axes[product.row].extent is not None
-    if known and (
-        rows < (_FEW if packed else _LEAST)
-        or min(columns, along) < _LEAST
-        or rows * columns * along > _MOST[SCALARS[dtype.name]]
-    ):
+    if known and (rows < (_FEW if packed else _LEAST) or min(columns, along) < _LEAST):
         return None
     left, right = map(strides_of, sides)
     if not known and columns * along > _RIGHT:
@@ -85,6 +82,9 @@ def _known(program: RegionProgram, product: Product, width: int, packed: bool) -
         (left[product.row], left[product.along]),
         (right[product.along], right[product.column]),
     )
+    lying = dtype.name == "float32" and not found.turned and width >= _LANES
+    if known and rows * columns * along > (_MOST_LYING if lying else _MOST[found.scalar]):
+        return None
     long = found.turned and width < 16 and along > _SHORT
     return found if found.room(width) <= _ROOM and not long else None
 

@@ -19,6 +19,8 @@ from graphdock_llvm.tiles import print_tiles, tiles_of
 
 FFI = cffi.FFI()
 LLVM = {"backends": ("llvm", "cpu")}
+#: More than 2^28 multiplications.
+LARGE = (601, 700, 650)
 
 
 @pytest.fixture(autouse=True)
@@ -182,6 +184,22 @@ def test_long_sums_by_a_transposed_left_matrix_need_the_registers_of_avx_512():
     }
     refused = {case for case, is_taken in taken.items() if not is_taken}
     assert refused == {(along, lanes, "a") for along in (257, 400) for lanes in (4, 8)}
+
+
+def test_large_products_are_ours_where_the_left_matrix_lies_as_it_is():
+    taken = {
+        (lanes, turned)
+        for lanes in (4, 8, 16)
+        for turned in ("", "a", "b")
+        if tiles_of(program_of(LARGE, turned), lanes)
+    }
+    assert taken == {(lanes, turned) for lanes in (8, 16) for turned in ("", "b")}
+    assert tiles_of(program_of(LARGE, dtype="float64"), 16) is None
+    x, w, b = (tf.placeholder(tf.float32, shape) for shape in (LARGE[:2], LARGE[1:], LARGE[2:]))
+    given = [numbers(*LARGE[:2]), numbers(*LARGE[1:], seed=1), numbers(*LARGE[2:], seed=2)]
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        got = sess.run(tf.nn.relu(tf.matmul(x, w) + b), dict(zip((x, w, b), given, strict=True)))
+    np.testing.assert_allclose(got, np.maximum(given[0] @ given[1] + given[2], 0), 1e-4, 1e-3)
 
 
 #: A product that no region takes.
