@@ -61,10 +61,10 @@ for arguments in json.loads(sys.argv[1]):
 
 
 def opgen(*commands: Sequence[str | Path]) -> None:
-    """Run commands of opgen in a process of their own: the manifest's part of it imports the package."""
+    """Run commands of opgen in a process of their own, which leaves no byte code: the manifest's part of it imports the package."""
     lines = [list(map(str, command)) for command in commands]
     done = subprocess.run(
-        [sys.executable, "-c", _COMMANDS, json.dumps(lines)], capture_output=True, text=True, check=False
+        [sys.executable, "-B", "-c", _COMMANDS, json.dumps(lines)], capture_output=True, text=True, check=False
     )
     if done.returncode:
         told = " and ".join(" ".join(line) for line in lines)

@@ -125,6 +125,7 @@ def test_a_scaffold_is_tidy_and_its_wheel_whole(tmp_path, flags):
     made = new("plugin", "my_chip", *flags.split(), "--dir", str(tmp_path))
     assert made.exit_code == 0, made.output
     root = tmp_path / "graphdock-my-chip"
+    assert not list(root.rglob("__pycache__"))
     ruff = ["-m", "ruff", "check", "--isolated", "--line-length=120", "--select=E,F,W", "--exclude=_gen", "."]
     lint = run(*ruff, cwd=root)
     assert lint.returncode == 0, lint.stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import numpy as np
 import pytest
 from graphdock.contracts import KernelDef
@@ -96,6 +98,10 @@ def test_a_kernel_for_a_device_that_nobody_has():
     kernels = [kernel("a", device="cpuu"), kernel("b", device="host"), kernel("c", device="cuda"), kernel("d")]
     assert list(unknown_devices(kernels, ["cpu"])) == [
         "kernel a of Relu is for the device cpuu, which nobody has; did you mean 'cpu'?"
+    ]
+    compilers = [types.SimpleNamespace(name="region", device_type=d) for d in ("cpuu", "cpu", "cuda")]
+    assert list(unknown_devices([], ["cpu"], compilers)) == [
+        "region compiler region is for the device cpuu, which nobody has; did you mean 'cpu'?"
     ]
     assert list(absent_ops(kernels, ["Relu"], ["cpu"])) == [
         "it has kernels for the device cuda, which no installed package has"

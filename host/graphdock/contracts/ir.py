@@ -308,6 +308,8 @@ class Region:
         iteration of that loop changes.
       parts: nodes of ``graph`` that only say where in what enters a part lies: copies, as constants are; the plan's own stay.
       arranged: number of an input -> key of the order in which its elements come (:class:`graphdock.contracts.region.Arrangement`).
+      terms: node of ``graph`` -> numbers of the program's terms that it computes, literals and inputs among them; what several
+        nodes compute is one term, with the ``origin`` of the first.
       reduces: node of ``graph`` -> the sets of axes of the program that it reduces over, of those that do.
     """
 
@@ -327,6 +329,7 @@ class Region:
         "stays",
         "step",
         "streams",
+        "terms",
         "variables",
     )
 
@@ -356,6 +359,7 @@ class Region:
         self.stays: Set[int] = frozenset()
         self.parts: Set[PlanNode] = frozenset()
         self.arranged: dict[int, Hashable] = {}
+        self.terms: Mapping[PlanNode, tuple[int, ...]] = {}
         self.reduces: Mapping[PlanNode, frozenset[tuple[int, ...]]] = {}
 
 

@@ -67,6 +67,7 @@ class RegionNote:
       claimed: how many it took; 0 when it refused.
       what: what they became, or why it refused.
       pattern: whether a pattern says it, of a place that was found.
+      by_host: whether the reason is the host's, not the compiler's.
     """
 
     compiler: str
@@ -75,6 +76,7 @@ class RegionNote:
     claimed: int
     what: str
     pattern: bool = False
+    by_host: bool = False
 
 
 @lazy_dataclass(frozen=True, slots=True)

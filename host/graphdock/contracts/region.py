@@ -38,7 +38,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The compiler takes nothing of the candidate; ``reason`` is printed by ``explain``."""
+    """The compiler takes nothing of the candidate; ``reason``, which is not empty, is printed by ``explain``."""
 
     reason: str
 
@@ -91,10 +91,12 @@ class RegionCompiler(ABC):
         itself. Its kernel raises the error of an index that is out of range (``RegionProgram.check_indices``).
       largest: nodes of one candidate, at most; of more than so many connected ones each part is a candidate by itself, so that
         planning stays linear.
-      single: whether it takes one elementwise node by itself, where that stands between kernels of its plugin: calls of native code
-        are one where nothing else stands between them.
+      single: whether it takes one elementwise node by itself that reads what a kernel of its plugin makes, and whose result another
+        one of them reads; control edges do not count. For kernels that are native code (``Prepared.native``): their calls are one
+        where nothing else stands between them.
       reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
-        place of several nodes; or that reads more than two tensors, as ``AddN`` and ``Select``.
+        place of several nodes; or that reads more than two tensors, as ``AddN`` and ``Select``. With others such nodes are offered
+        without it.
     """
 
     name: str = "region"
@@ -121,7 +123,8 @@ class RegionCompiler(ABC):
 
         Its inputs and outputs are those of ``region.graph``, in order, named ``in0, in1, ...`` and ``out0, out1, ...``. It runs
         once per plan, and starts the compilation (``Prepared.ready``). Where it raises KernelRefused, or the compilation fails,
-        the nodes are put back, and other compilers and then kernels get them. A compiler has this or ``build``.
+        the nodes are put back, and other compilers and then kernels get them. Another error is a PluginError that names the
+        compiler. A compiler has this or ``build``.
         """
         raise NotImplementedError
 
@@ -143,8 +146,12 @@ class RegionCompiler(ABC):
         return {}
 
     def inplace(self, region: Region) -> Mapping[str, tuple[str, ...]]:
-        """Output name -> names of inputs whose buffer it may take over, as of a KernelDef: the kernel then reads and writes one
-        buffer."""
+        """Output name (``out0``) -> names of inputs (``in0``) whose buffer it may take over, as of a KernelDef: the kernel then
+        reads and writes one buffer.
+
+        Of programs only what ``RegionOutput.inplace`` allows: that nothing outside reads the input any more. What the kernel reads
+        there after it has written, along other axes, say, is its own to see to. Another answer is an error.
+        """
         return {}
 
 

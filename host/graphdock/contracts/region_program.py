@@ -166,7 +166,8 @@ class RegionInput:
       dying: nothing reads it after the region, and it may be written over.
       indices: number of the input whose elements are places along its first dim, which has no axis then (a gather of rows): of
         int32 or int64, row by row without gaps. What is read has the axes of both. :meth:`RegionProgram.check_indices` says which
-        places there are; a region that is given another one raises that error, and writes nothing.
+        places there are; a region that is given another one raises that error, and writes nothing. Another thread may write into
+        a fed array after that: where a row is read its place is held to the tensor once more.
       strides: elements from place to place of each dim, of a part of a tensor or a transposed one; None where it lies row by row
         without gaps. ``offset``: elements before the first one. ``whole``: shape of the tensor, which the kernel gets.
       spans: of a part with dims of unknown extent, one for each dim: where in the tensor's shape its extent is found; None where

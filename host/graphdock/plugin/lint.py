@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from graphdock.contracts import KernelDef, OpDef
+from graphdock.contracts import KernelDef, OpDef, RegionCompiler
 from graphdock.contracts.kernel_facts import unknown_names
 from graphdock.errors import PluginError, did_you_mean
 
@@ -116,17 +116,20 @@ def unknown_ops(kernels: Iterable[KernelDef], known: Iterable[str], namespaces: 
                 )
 
 
-def unknown_devices(kernels: Iterable[KernelDef], devices: Iterable[str]) -> Iterator[str]:
-    """Kernels for device types that nobody has and that are named nearly as one that somebody has.
+def unknown_devices(
+    kernels: Iterable[KernelDef], devices: Iterable[str], compilers: Iterable[RegionCompiler] = ()
+) -> Iterator[str]:
+    """Kernels and region compilers for device types that nobody has and that are named nearly as one that somebody has.
 
     Args:
       devices: device types of every installed plugin.
     """
     devices = {"host", *devices}
-    for kernel in kernels:
-        hint = None if kernel.device in devices else did_you_mean(kernel.device, devices)
+    parts = [(f"kernel {k.short_name} of {k.op}", k.device) for k in kernels]
+    for part, device in [*parts, *((f"region compiler {c.name}", c.device_type) for c in compilers)]:
+        hint = None if device in devices else did_you_mean(device, devices)
         if hint:
-            yield f"kernel {kernel.short_name} of {kernel.op} is for the device {kernel.device}, which nobody has; {hint}"
+            yield f"{part} is for the device {device}, which nobody has; {hint}"
 
 
 def absent_ops(kernels: Iterable[KernelDef], known: Iterable[str], devices: Iterable[str]) -> Iterator[str]:

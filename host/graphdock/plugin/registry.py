@@ -366,14 +366,32 @@ class FormatRegistry(NamedRegistry[T]):
 
 
 def registered_compiler(by: PluginState, compiler: RegionCompiler) -> RegisteredCompiler:
-    """A region compiler of a plugin. Raises PluginError where it has both ``build`` and ``prepare``, or neither."""
-    base = contracts.RegionCompiler
-    if (type(compiler).build is base.build) == (type(compiler).prepare is base.prepare):
-        raise PluginError(
-            f"plugin {by.name!r}: the region compiler {compiler.name!r} is declared in the wrong way",
-            expected="build or prepare, and not both",
-            got=type(compiler).__name__,
-        )
+    """A region compiler of a plugin. Raises PluginError where it has both ``build`` and ``prepare``, or neither, or no device type,
+    or a name that is none."""
+    base, name, kind = contracts.RegionCompiler, compiler.name, getattr(compiler, "device_type", None)
+    for wrong, expected, got in (
+        (
+            (type(compiler).build is base.build) == (type(compiler).prepare is base.prepare),
+            "build or prepare, and not both",
+            type(compiler).__name__,
+        ),
+        (
+            not isinstance(kind, str) or not kind or kind != kind.lower(),
+            "device_type, a device type in lower case",
+            repr(kind),
+        ),
+        (
+            not isinstance(name, str) or not name.replace("-", "_").isidentifier(),
+            "name, of letters, digits, hyphens and underscores",
+            repr(name),
+        ),
+    ):
+        if wrong:
+            raise PluginError(
+                f"plugin {by.name!r}: the region compiler {name!r} is declared in the wrong way",
+                expected=expected,
+                got=got,
+            )
     return contracts.RegisteredCompiler(by.name, by.found.package, compiler)
 
 

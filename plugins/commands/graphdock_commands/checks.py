@@ -32,7 +32,7 @@ def check_parts(host: Host, state: PluginState) -> None:
         *(() if state.found.in_memory else lint.spec_drift(Path(state.manifest.path).parent, declared)),
         *(() if state.found.in_memory else lint.stale_libraries(Path(state.manifest.path).parent)),
         *lint.unknown_ops(mine, known, namespaces),
-        *lint.unknown_devices(mine, devices),
+        *lint.unknown_devices(mine, devices, [c.compiler for c in host.region_compilers.of_plugin(state.name)]),
         *lint.unknown_arguments(mine, lambda op: host.ops.get(op) if op in host.ops else None),
         *lint.ambiguous_kernels(mine),
         *unfinished(state.found.package, [Device, Executor, Program, Queue, DeviceFactory, SessionFactory]),

@@ -234,8 +234,8 @@ class Explanation:
         notes = self.plan.placement.notes
         found = [f"pattern {n.compiler} on {n.device}: {n.what}" for n in notes if n.pattern and n.claimed]
         refused = [
-            f"{'pattern' if n.pattern else 'region '} {n.compiler} refused {_count(len(n.ops), 'node')} on {n.device} "
-            f"({_listed(n.ops)}): {n.what}"
+            f"{'pattern' if n.pattern else 'region '} {n.compiler} {'does not get' if n.by_host else 'refused'} "
+            f"{_count(len(n.ops), 'node')} on {n.device} ({_listed(n.ops)}): {n.what}"
             for n in notes
             if not n.claimed
         ]

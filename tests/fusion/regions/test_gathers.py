@@ -105,8 +105,9 @@ def test_an_index_out_of_range_is_an_error_of_the_gather_and_nothing_is_written(
         np.testing.assert_array_equal(sess.run(state), before)
 
 
-def test_what_is_no_gather_of_rows_from_outside_stays_a_kernel(lab):
-    made = lab()
+@pytest.mark.parametrize("reductions", [False, True])
+def test_what_is_no_gather_of_rows_from_outside_stays_a_kernel(lab, reductions):
+    made = lab(reductions=reductions)
     table, ids = tf.placeholder(tf.float32, [9, 4]), tf.placeholder(tf.int32, [2, 3])
     fetches = {
         "along another axis": tf.tanh(tf.gather(table, ids, axis=1)),

@@ -159,3 +159,37 @@ def test_a_value_that_nothing_reads_later_may_be_written_over(lab):
     lab.same(build, {"x": normal(4, 4)})
     over = {p.inputs[0].name: [o.inplace for o in p.outputs] for p in lab.compiler.programs_built}
     assert over == {"Cumsum": [(0,)], "x": [()]}
+
+
+def test_a_candidate_says_which_terms_a_node_computes(lab):
+    """Numbers are the program's, what nobody needs is in none, and what two nodes compute is in both."""
+    told = []
+
+    class Telling(ReferenceCompiler):
+        def claim(self, candidate):
+            terms = candidate.program.terms
+            told.append(
+                {
+                    n.name: [terms[t].op for t in candidate.terms[n]]
+                    for n in candidate.graph.nodes
+                    if n in candidate.terms
+                }
+            )
+            return super().claim(candidate)
+
+    lab.compiler.__class__ = Telling
+
+    def build(x):
+        mean = tf.reduce_mean(x, -1, keepdims=True, name="mean")
+        wide = tf.subtract(x, mean, name="wide")
+        return [
+            tf.sqrt(tf.reduce_mean(wide * 2.0, -1, keepdims=True, name="again"), name="root")
+            + tf.nn.dropout(wide, rate=0.5, seed=3, name="drop")
+        ]
+
+    lab.run(build, {"x": np.abs(normal(3, 5)) + 9})
+    terms = next(t for t in told if "wide" in t)  # explained once more
+    assert terms["mean"] == ["input", "sum", "extent", "cast", "divide"]
+    assert terms["wide"] == ["input", "sub"] and terms["root"] == ["sqrt"]
+    assert terms["again"] == ["extent", "cast", "sum", "divide"]
+    assert sum("draw" in made for made in terms.values()) == 1

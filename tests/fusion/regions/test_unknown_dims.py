@@ -85,7 +85,7 @@ def test_what_may_be_1_or_another_ones_size_is_no_region_and_explain_says_so(lab
     z = tf.tanh(x) * 2.0 + tf.constant(ones(5, 4))
     for rows in (5, 1):
         np.testing.assert_allclose(lab.run(z, {x: ones(rows, 4)}), np.tanh(ones(rows, 4)) * 2 + ones(5, 4), 1e-5)
-    assert "refused 1 node on cpu:0 (Add): whether a dim of mul is 1 or another one's size" in str(
+    assert "does not get 1 node on cpu:0 (Add): whether a dim of mul is 1 or another one's size" in str(
         lab.session.explain(z)
     )
     assert lab.session.explain(z).kernels() == {"lab.reference": 1, "cpu.add": 1}
@@ -113,3 +113,15 @@ def test_reductions_over_unknown_axes_and_what_nothing_measures(lab):
         np.testing.assert_array_equal(got[1], np.full(shape[0], 6.0))
     assert (None, None) in lab.programs.values()
     assert "nothing that it reads is as long as axis i" in str(lab.session.explain(drawn))
+
+
+def test_explain_says_what_a_compiler_of_known_dims_alone_does_not_get(lab):
+    lab.compiler.__class__ = type("Known", (ReferenceCompiler,), {"unknown_dims": False})
+    x, y = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [0, 4])
+    z = [tf.tanh(x) * 2.0, tf.tanh(y) * 2.0]
+    text = str(lab.session.explain(z))
+    assert (
+        "region  lab.reference does not get 2 nodes on cpu:0 (Mul, Tanh): dims are not known, and it does not say unknown_dims"
+        in text
+    )
+    assert "region  lab.reference does not get 2 nodes on cpu:0 (Mul, Tanh): a tensor of it has no elements" in text

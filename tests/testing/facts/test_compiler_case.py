@@ -155,6 +155,33 @@ def test_rows_other_than_indices_say_are_found():
     assert kind is ConformanceError and "elements differ" in text and "Gather" in text
 
 
+class OverTheTable(ReferenceCompiler):
+    """The reference, which writes rows over the tensor that it gathers them from: one row, then the next."""
+
+    def inplace(self, region):
+        program = region.program
+        tables = [i for i in program.inputs if i.indices is not None and i.shape == program.outputs[0].shape]
+        return {"out0": tuple(f"in{i.source}" for i in tables)} if tables else {}
+
+    def build(self, region, ctx):
+        program, count = region.program, len(region.graph.inputs)
+        if region.loop is not None or not self.inplace(region) or ctx.outputs[0].mode.kind != "inplace":
+            return super().build(region, ctx)
+
+        def compute(*given):
+            for row in range(len(given[count])):
+                for out, value in zip(given[count:], evaluate(program, given[:count]), strict=True):
+                    out[row] = value[row]
+
+        return Bound(compute)
+
+
+def test_a_table_that_is_written_over_is_found():
+    assert said(OverTheTable(), "regions") is said(OverTheTable(), "updates") is None
+    kind, text = said(OverTheTable(), "gathers")
+    assert kind is ConformanceError and "lab.reference (of lab) has out0" in text and "take over in" in text
+
+
 def test_an_index_out_of_range_that_is_no_error_is_found():
     compiler = type("Lab", (OtherRows,), {"rows": staticmethod(lambda i, t: np.clip(i, 0, len(t) - 1))})()
     kind, text = said(compiler, "gathers")

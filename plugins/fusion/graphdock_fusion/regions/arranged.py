@@ -26,9 +26,10 @@ from graphdock.contracts import (
     Value,
 )
 from graphdock.contracts.ir import make_node
-from graphdock.errors import PluginError
 
-__all__ = ["ARRANGED", "arrange", "broken"]
+from graphdock_fusion.regions.answers import broken
+
+__all__ = ["ARRANGED", "arrange"]
 
 #: The op type of such a copy; it never stands in a user's graph.
 ARRANGED = "Arranged"
@@ -184,17 +185,6 @@ def _fill(asked: RegisteredCompiler, found: _Wanted, array: Any, room: Any) -> N
         what = "leaves elements as they were when it arranges what stays: the memory held something else before"
         raise broken(asked, what, found.readers[0][0], f"{left} of {room.size}")
     found.whole = True
-
-
-def broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | None = None) -> PluginError:
-    """Return the error of a compiler that does what none may do; it names the compiler."""
-    return PluginError(
-        f"the region compiler {compiler.full_name} (of {compiler.package}) {what}",
-        op=node.origin,
-        site=node.site,
-        got=got,
-        hint="fusion = false under [session] does without it",
-    )
 
 
 def _node(value: Value, found: _Wanted, asked: RegisteredCompiler) -> PlanNode:

@@ -117,7 +117,5 @@ def what_forbids(node: PlanNode, form: Form) -> str | None:
     if node.guard is not None:
         return "its shapes are checked when it runs"
     read = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.memory != "host"]
-    for value in (*read, *node.outputs):
-        if value.shape is not None and 0 in value.shape:
-            return f"{value.name} has no elements"
-    return None
+    empty = any(value.shape is not None and 0 in value.shape for value in (*read, *node.outputs))
+    return "a tensor of it has no elements" if empty else None

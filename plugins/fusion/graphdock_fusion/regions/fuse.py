@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -39,7 +37,15 @@ from graphdock.dtypes import DType
 from graphdock.errors import PlanError, PluginError
 from graphdock.shape import Dims, as_dims
 
-from graphdock_fusion.regions.arranged import ARRANGED, arrange, broken
+from graphdock_fusion.regions.answers import (
+    answer_of,
+    broken,
+    cheaper_apart,
+    chosen_of,
+    inplace_of,
+    named,
+)
+from graphdock_fusion.regions.arranged import ARRANGED, arrange
 from graphdock_fusion.regions.far_histories import read_elsewhere
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, form_fusion_groups, without
@@ -55,8 +61,6 @@ __all__ = ["RegionKey", "fuse"]
 RegionKey: TypeAlias = "tuple[str, frozenset[str]]"
 #: The op type of a region; it never stands in a user's graph.
 REGION = "Region"
-#: Microseconds by which a claim may be dearer than its nodes: what a call costs besides is not known better.
-_CALL = 10.0
 
 
 def fuse(graph: PlanGraph, context: PlanContext) -> None:
@@ -161,13 +165,13 @@ def _rely(graph: PlanGraph, region: Region) -> None:
 
 
 def _note_unknown(kinds: BySpace, asked: RegisteredCompiler, context: PlanContext) -> None:
-    """Say which nodes are in no region because of dims that the plan does not know, a line for each device and reason."""
+    """Say which nodes are in no region because of their dims, a line for each device and reason."""
     said: dict[tuple[str, str], list[str]] = {}
     for node in kinds.unknown:
         assert node.device is not None
         said.setdefault((node.device.short(), kinds.reasons[node]), []).append(node.op)
     for (device, reason), ops in said.items():
-        context.notes.append(RegionNote(asked.full_name, device, tuple(ops), 0, reason))
+        context.notes.append(RegionNote(asked.full_name, device, tuple(ops), 0, reason, by_host=True))
 
 
 def _handles(graph: PlanGraph, context: PlanContext) -> Mapping[Value, Value]:
@@ -237,59 +241,38 @@ def _claims(
         lies_in = in_place(nodes)
         while True:
             offered = _as_step(cutter.cut(nodes, device, lies_in), kinds, stay)
-            reason = _lower(offered, cutter, asked, handles)
-            answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
+            unsaid = _lower(offered, cutter, asked, handles)
+            answer = answer_of(asked, offered, nodes[0]) if unsaid is None else Refusal(unsaid)
             if not (offered.parts and isinstance(answer, Refusal)):
                 break
             lies_in = None  # of copies without gaps it may take them
         if isinstance(answer, Refusal):
-            _refused(asked, nodes, answer.reason, context)
+            _refused(asked, nodes, answer.reason, context, by_host=unsaid is not None)
             if len(nodes) > 1:
                 waiting.extend([[n] for n in reversed(nodes) if kinds.alone(n)])
             continue
-        if not isinstance(answer, Claim):
-            raise broken(asked, "answers neither with a Claim nor with a Refusal", nodes[0], repr(answer))
-        claimed = [offered.source.get(n) for n in answer.nodes if n not in offered.parts]
-        chosen = [n for n in claimed if n is not None and n.verb != "constant"]
-        if None in claimed or len(chosen) < 2 and not (chosen and kinds.alone(chosen[0])):
-            raise broken(asked, "claims what is not two nodes and more of the candidate", nodes[0], repr(answer.nodes))
+        chosen = chosen_of(asked, answer, offered, nodes[0], kinds.alone)
         try:
             region = cutter.cut(chosen, device, lies_in and in_place(chosen))
         except PlanError as error:
             raise broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
-        reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked, handles)
-        if not offered.step:  # which costs no call
-            reason = reason or _cheaper_apart(answer, chosen, asked, context)
+        reason, by_host = context.failed.get(_key(asked.full_name, chosen)), False
+        if reason is None:
+            reason = _lower(region, cutter, asked, handles)
+            if not offered.step:  # which costs no call
+                reason = reason or cheaper_apart(answer, chosen, asked, context)
+            by_host = reason is not None
         if reason is None and offered.step and len(chosen) < len(_members(offered)):
             # a step of a loop can't be put back, and what leaves a part may not be what leaves the whole
-            reason = _left_over(_answer(asked, _as_step(region, kinds, stay), chosen[0]), region)
+            reason = _left_over(answer_of(asked, _as_step(region, kinds, stay), chosen[0]), region)
             if reason is not None:
                 waiting.extend([[n] for n in reversed(chosen) if kinds.alone(n)])
         if reason is not None:
-            _refused(asked, chosen, reason, context)
+            _refused(asked, chosen, reason, context, by_host)
         else:
             cutter.take(chosen)
             yield region
         waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.rematerializable)))
-
-
-def _cheaper_apart(
-    claim: Claim, nodes: Sequence[PlanNode], asked: RegisteredCompiler, context: PlanContext
-) -> str | None:
-    """Return why nodes that a compiler claims are left as they are: by themselves they take less, as far as that is known."""
-    if not (isinstance(claim.cost_us, int | float) and 0 <= claim.cost_us < math.inf):
-        raise broken(
-            asked,
-            "claims nodes at a cost that is no finite number of microseconds, of 0 and more",
-            nodes[0],
-            repr(claim.cost_us),
-        )
-    alone = 0.0
-    for seconds in itertools.chain((0.0,), map(context.seconds, nodes)):  # as few as tell
-        alone += math.inf if seconds is None else seconds * 1e6
-        if alone + _CALL >= claim.cost_us:
-            return None
-    return f"as one they would take {claim.cost_us:.3g} us, by themselves {alone:.3g}"
 
 
 def _as_step(region: Region, kinds: Kinds, stay: Collection[Value]) -> Region:
@@ -299,7 +282,7 @@ def _as_step(region: Region, kinds: Kinds, stay: Collection[Value]) -> Region:
     return region
 
 
-def _left_over(answer: Any, region: Region) -> str | None:
+def _left_over(answer: Claim | Refusal, region: Region) -> str | None:
     """Return why a compiler that claimed these nodes of a larger candidate does not take them by themselves; None where it does."""
     if isinstance(answer, Refusal):
         return answer.reason
@@ -382,16 +365,8 @@ def _loop(
     region.variables = {
         inner: variables[v] for inner, v in zip(region.graph.inputs, entering, strict=True) if v in owners
     }
-    answer = _answer(asked, region, loop)
+    answer = answer_of(asked, region, loop)
     return f"loop {loop.origin}: {answer.reason}" if isinstance(answer, Refusal) else region
-
-
-def _answer(asked: RegisteredCompiler, offered: Region, node: PlanNode) -> Any:
-    """Return what the compiler says. Raises PluginError where it raises, which names it."""
-    try:
-        return asked.compiler.claim(offered)
-    except Exception as error:
-        raise broken(asked, f"raises {type(error).__name__} when it is offered a region: {error}", node) from error
 
 
 def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler, handles: Mapping[Value, Value]) -> str | None:
@@ -432,9 +407,12 @@ def _views_at_the_rim(cutter: Cutter, nodes: Sequence[PlanNode]) -> set[PlanNode
     return outer
 
 
-def _refused(compiler: RegisteredCompiler, nodes: Sequence[PlanNode], reason: str, context: PlanContext) -> None:
+def _refused(
+    compiler: RegisteredCompiler, nodes: Sequence[PlanNode], reason: str, context: PlanContext, by_host: bool
+) -> None:
     assert nodes[0].device is not None
-    context.notes.append(RegionNote(compiler.full_name, nodes[0].device.short(), tuple(n.op for n in nodes), 0, reason))
+    ops = tuple([n.op for n in nodes])
+    context.notes.append(RegionNote(compiler.full_name, nodes[0].device.short(), ops, 0, reason, by_host=by_host))
 
 
 def _key(compiler: str, nodes: Iterable[PlanNode]) -> RegionKey:
@@ -465,7 +443,7 @@ def _one_node(region: Region, compiler: RegisteredCompiler, context: PlanContext
     for made, left in zip(node.outputs, region.leaving, strict=True):
         made.extent = left.extent
     node.device, node.streams = region.device, region.streams or None
-    what = f"Region of {len(members)} nodes: " if region.loop is None else "Loop, whole: "
+    what = f"Region of {len(members)} node{'s' * (len(members) > 1)}: " if region.loop is None else "Loop, whole: "
     what += ", ".join(n.origin for n in members[:8])
     what += f", and {len(members) - 8} more" if len(members) > 8 else ""
     what += f"; draws from {', '.join(s.name for s in region.streams)}" if region.streams else ""
@@ -483,17 +461,19 @@ def _put(change: Rewriter, node: PlanNode, region: Region) -> None:
         change.replace(member, [became.get(v) for v in member.outputs], by=node)
 
 
-def _kernel(region: Region, compiler: RegisteredCompiler) -> KernelDef:
-    mine = compiler.compiler
+def _kernel(region: Region, asked: RegisteredCompiler) -> KernelDef:
+    mine, node = asked.compiler, _members(region)[0]
     prepares = type(mine).prepare is not RegionCompiler.prepare
+    call: Callable[..., Any] = functools.partial(mine.prepare if prepares else mine.build, region)
+    made = named(asked, f"is to {'prepare' if prepares else 'build'} a region", node, call)
     return KernelDef(
         REGION,
         mine.device_type,
-        None if prepares else functools.partial(mine.build, region),
+        None if prepares else made,
         mine.name,
         layout=mine.layout,
-        inplace=mine.inplace(region),
-        prepare=functools.partial(mine.prepare, region) if prepares else None,
+        inplace=inplace_of(asked, region, node),
+        prepare=made if prepares else None,
     )
 
 

@@ -41,7 +41,7 @@ _NO_VARIABLES: Variables = MappingProxyType({})
 
 
 def lower_region(region: Region, dying: Collection[Value] = ()) -> RegionProgram:
-    """The program of a region, which gets it as ``program``, with ``reduces``.
+    """The program of a region, which gets it as ``program``, with ``terms`` and ``reduces``.
 
     Args:
       dying: inputs of the region's graph that nothing reads after it.
@@ -52,6 +52,7 @@ def lower_region(region: Region, dying: Collection[Value] = ()) -> RegionProgram
     lowering = _Lowering(region, dying)
     region.program = lowering.program()
     region.reduces = lowering.reduces
+    region.terms = {node: tuple(numbers) for node, numbers in lowering.computes.items()}
     return region.program
 
 
@@ -104,6 +105,7 @@ class _Nodes:
         self.dying: Collection[Value] = ()
         self.streams: dict[StreamName, int] = {}
         self.reduces: dict[PlanNode, frozenset[tuple[int, ...]]] = {}
+        self.computes: dict[PlanNode, Collection[int]] = {}
         self.parts: Collection[PlanNode | None] = ()
         self._inputs: dict[tuple[Value, Dims, int | None], int] = {}
 
@@ -127,6 +129,7 @@ class _Nodes:
     def lower(self, node: PlanNode, form: Form) -> None:
         """Make the terms of a node's outputs."""
         self.terms.origin = node.origin
+        self.computes[node] = self.terms.named = {}
         shape = local_shape(node, form)
         local = place(node, form, shape, self.space, self.dims)
         names: dict[str, Any] = {name: _number(value) for name, value in node.attrs.items()}
@@ -190,8 +193,7 @@ class _Nodes:
         along = place_input(node, by, index, form, local, self.space)
         first = self._input(index, along)
         number = self._input(value, wanted, first)
-        self.inputs[first] = replace(self.inputs[first], dying=False)
-        self.inputs[number] = replace(self.inputs[number], dying=False, indices=first)
+        self.inputs[number] = replace(self.inputs[number], indices=first)
         axes = tuple(sorted({a for a in (*wanted, *along) if a is not None}))
         return self.terms.add("input", as_dtype(held(value.dtype)), (), axes, number)
 
@@ -274,17 +276,25 @@ class _Lowering(_Nodes):
         for node, form in self.nodes:
             assert form is not None
             self.lower(node, form)
+        self._keep_gathered()
         outputs = tuple([*(self._output(value) for value in graph.outputs), *(self._update(v) for v in self.written)])
         extents = [size if isinstance(size, int) else None for size in self.space]
         axes = tuple(Axis(_AXES[i] if i < len(_AXES) else f"a{i}", size) for i, size in enumerate(extents))
         name = self.nodes[0][0].name if self.nodes else graph.name
         names = tuple([stream.name for stream in self.region.streams])
-        program = _pruned(RegionProgram(name, axes, tuple(self.inputs), tuple(self.terms.terms), outputs, names))
+        program, place = _pruned(RegionProgram(name, axes, tuple(self.inputs), tuple(self.terms.terms), outputs, names))
+        self.computes = {n: [place[t] for t in sorted(made) if t in place] for n, made in self.computes.items()}
         check_program(program)
         for axis, size in enumerate(extents):
             if size is None and not any(axis in source.dims for source in program.inputs):
                 raise Unknown(f"nothing that it reads is as long as axis {axes[axis].name}, whose extent is not known")
         return program
+
+    def _keep_gathered(self) -> None:
+        """Say of what is gathered, and of its indices, that it may not be written over, however else it is read."""
+        gathers = [i for i in self.inputs if i.indices is not None]
+        kept = {n for i in gathers for n in (i.source, self.inputs[i.indices or 0].source)}
+        self.inputs = [replace(i, dying=False) if i.source in kept else i for i in self.inputs]
 
     def _output(self, value: Value) -> RegionOutput:
         dims, shape = self.dims[value], value.shape or ()
@@ -308,8 +318,9 @@ def _stride(stride: Stride, shape: Shape, dims: Dims) -> int | Multiple:
     return Multiple(factor, tuple(axes)) if axes else factor
 
 
-def _pruned(program: RegionProgram) -> RegionProgram:
-    """The program without the terms and inputs that no output needs. Rows that are gathered stay: their indices may be wrong."""
+def _pruned(program: RegionProgram) -> tuple[RegionProgram, dict[int, int]]:
+    """The program without the terms and inputs that no output needs, and the new numbers of the terms. Rows that are gathered stay:
+    their indices may be wrong."""
     live = {out.term for out in program.outputs}
     gathered = {number for number, source in enumerate(program.inputs) if source.indices is not None}
     live.update(number for number, term in enumerate(program.terms) if term.op == "input" and term.value in gathered)
@@ -331,7 +342,7 @@ def _pruned(program: RegionProgram) -> RegionProgram:
     )
     inputs = [program.inputs[i] for i in reading]
     inputs = [i if i.indices is None else replace(i, indices=reading[i.indices]) for i in inputs]
-    return replace(program, inputs=tuple(inputs), terms=terms, outputs=outputs)
+    return replace(program, inputs=tuple(inputs), terms=terms, outputs=outputs), place
 
 
 class _Formula:

@@ -85,7 +85,7 @@ class BySpace:
     def alone(self, node: PlanNode) -> bool:
         form = form_of(node.opdef)
         # of more than two tensors a kernel of NumPy's reads again what it has made
-        dear = form is not None and self._reductions and (form.reduces or len(node.inputs) > 2)
+        dear = form is not None and self._reductions and (form.reduces or len(node.inputs) > 2 and not form.gathers)
         return form is not None and bool(self.steps or form.writes or form.space or dear or node in self.single)
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
@@ -120,10 +120,12 @@ class BySpace:
         """The space of a node's own shape."""
         shape = local_shape(node, form)
         if not self._unknown_dims and any(isinstance(d, Symbol) for d in shape):
-            raise NotInRegion(f"the shape of {node.name} is not known")
+            raise Unknown("dims are not known, and it does not say unknown_dims")
         return tuple(d for d in shape if d != 1)
 
     def _refused(self, node: PlanNode, refused: NotInRegion) -> None:
         self.reasons[node] = str(refused)
-        if isinstance(refused, Unknown) and self._unknown_dims:
+        if isinstance(refused, Unknown) or any(
+            v.shape is not None and 0 in v.shape for v in (*node.inputs, *node.outputs)
+        ):
             self.unknown[node] = None

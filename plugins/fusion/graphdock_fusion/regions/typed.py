@@ -47,11 +47,13 @@ class Terms:
 
     Attributes:
       terms: in order. ``origin``: the user's operation whose terms are being made.
+      named: numbers of those that were made, or found, since somebody set it.
     """
 
     def __init__(self) -> None:
         self.terms: list[Term] = []
         self.origin = ""
+        self.named: dict[int, None] = {}
         self._known: dict[tuple[Any, ...], int] = {}
 
     def dtype(self, term: int) -> DType:
@@ -66,6 +68,7 @@ class Terms:
         if number is None:
             number = self._known[key] = len(self.terms)
             self.terms.append(Term(op, dtype, args, axes, value, self.origin))
+        self.named[number] = None
         return number
 
     def literal(self, value: float | bool, dtype: DType) -> int:

@@ -313,13 +313,19 @@ def _reductions(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph
 
 
 def _gathers(unknown_dims: bool, rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
-    """Rows of a tensor or two, a variable among them, where indices say, with what is computed of them; some are out of range."""
+    """Rows of a tensor or two, a variable among them, where indices say, with what is computed of them; some are out of range.
+
+    Some tensors are computed, read for the last time here, and of the output's shape: memory that looks free, and is not.
+    """
     high, n, few = int(rng.integers(1, 9)), 1031 if seed % 8 == 7 else int(rng.integers(2, 9)), int(rng.integers(1, 3))
     any_shape = unknown_dims and seed % 2 == 1
+    computed = seed % 6 == 0
+    if computed:
+        high, few = 3, 1
     dtype = (tf.int32, tf.int64)[seed // 2 % 2]
     ids = tf.placeholder(dtype, [None if any_shape else 3 + i for i in range(few)])
     (x, fed), (bias, beside) = _fed(rng, high, n), _fed(rng, n)
-    tables, kept = [x], []
+    tables, kept = [tf.cumsum(x) if computed else x], []
     if seed % 3 == 1:
         kept = [tf.Variable(rng.uniform(-2, 2, (high + 2, n)).astype(np.float32))]
         tables += kept
@@ -327,6 +333,8 @@ def _gathers(unknown_dims: bool, rng: np.random.Generator, graph: Graph, seed: i
     for table in tables:
         made = _pick(rng, _BINARY)(_pick(rng, _UNARY)(tf.gather(table, ids)), made)
     row = tf.reduce_sum(made * 0.1, -1)
+    if computed:
+        made = tf.cumsum(made)
     sizes = [(3, 4), (1, 1), (40, 2), (3, 4)] if any_shape else [(3, 4), (3, 4)]
     feeds: list[dict[Any, np.ndarray]] = [
         {x: fed, bias: beside, ids: rng.integers(0, high, size[:few]).astype(ids.dtype.as_numpy_dtype)}
