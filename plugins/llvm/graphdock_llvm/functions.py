@@ -46,8 +46,8 @@ _ERF = (
 _SERIES = tuple(1.0 / math.factorial(k) for k in range(13, 1, -1))
 #: 2/23, 2/21, ..., 2/3: log((1 + s) / (1 - s)) = 2 s + s (s^2 (2/3 + s^2 (2/5 + ...)))
 _ATANH = tuple(2.0 / k for k in range(23, 1, -2))
-#: Below this a float32 function of a float64 has fewer digits than the first two terms of its series.
-_SMALL = 1e-5
+#: Bits of the root of 1/2 in float32.
+_ROOT = 0x3F3504F3
 
 
 class Numbers:
@@ -122,17 +122,22 @@ class Numbers:
 def exp(n: Numbers, x: str) -> str:
     """2^k e^r, |r| <= log(2)/2; the power in two factors, so that results underflow by degrees and overflow to infinity."""
     wide = n.scalar == "double"
-    x = n.clamp(x, *((-746.0, 710.0) if wide else (-104.0, 89.0)))
+    near, whole = _reduced(n, n.clamp(x, *((-746.0, 710.0) if wide else (-104.0, 89.0))))
+    half = n.integer("ashr", whole, n.whole(1))
+    value = n.add(near, n.number(1.0))
+    return n.mul(n.mul(value, n.power_of_two(half)), n.power_of_two(n.integer("sub", whole, half)))
+
+
+def _reduced(n: Numbers, x: str) -> tuple[str, str]:
+    """e^r - 1 and k, where x is k log 2 + r and |r| <= log(2)/2."""
+    wide = n.scalar == "double"
     rounder = _ROUNDER[n.scalar]
     shifted = n.fma(x, n.number(_LOG2E), n.number(rounder))
     k = n.sub(shifted, n.number(rounder))
     high, low = (6.93145751953125e-1, 1.42860682030941723212e-6) if wide else (0.693359375, -2.12194440e-4)
     r = n.fma(k, n.number(-low), n.fma(k, n.number(-high), x))
     inner = n.polynomial(r, _SERIES if wide else _EXP)
-    value = n.add(n.fma(inner, n.mul(r, r), r), n.number(1.0))
-    whole = n.integer("sub", n.bits(shifted), _rounder_bits(n))
-    half = n.integer("ashr", whole, n.whole(1))
-    return n.mul(n.mul(value, n.power_of_two(half)), n.power_of_two(n.integer("sub", whole, half)))
+    return n.fma(inner, n.mul(r, r), r), n.integer("sub", n.bits(shifted), _rounder_bits(n))
 
 
 def _rounder_bits(n: Numbers) -> str:
@@ -148,7 +153,7 @@ def log(n: Numbers, x: str) -> str:
     tiny = n.compare("olt", x, n.number(least))
     scaled = n.select(tiny, n.mul(x, n.number(2.0 ** (mantissa + 2))), x)
     bits = n.bits(scaled)
-    root = 0x3FE6A09E667F3BCD if wide else 0x3F3504F3
+    root = 0x3FE6A09E667F3BCD if wide else _ROOT
     k = n.integer("ashr", n.integer("sub", bits, n.whole(root)), n.whole(mantissa))
     m = n.unbits(n.integer("sub", bits, n.integer("shl", k, n.whole(mantissa))))
     k = n.e.convert("sitofp", n.integers()[1], k, n.type)
@@ -161,42 +166,53 @@ def log(n: Numbers, x: str) -> str:
         near = n.fma(s, n.number(2.0), rest)
         value = n.fma(k, n.number(6.93147180369123816490e-1), n.fma(k, n.number(1.90821492927058770002e-10), near))
     else:
-        z = n.mul(f, f)
-        p = n.mul(n.mul(n.polynomial(f, _LOG), z), f)
-        p = n.fma(k, n.number(-2.12194440e-4), p)
-        p = n.fma(z, n.number(-0.5), p)
-        value = n.fma(k, n.number(0.693359375), n.add(f, p))
+        value = _log_of(n, k, f)
     infinite = n.number(math.inf)
     value = n.select(n.compare("oeq", x, infinite), infinite, value)
     value = n.select(n.compare("oeq", x, n.number(0.0)), n.number(-math.inf), value)
     return n.select(n.compare("uge", x, n.number(0.0)), n.select(n.compare("uno", x, x), x, value), n.number(math.nan))
 
 
+def _log_of(n: Numbers, k: str, f: str) -> str:
+    """k log 2 + log(1 + f) of float32."""
+    z = n.mul(f, f)
+    p = n.mul(n.mul(n.polynomial(f, _LOG), z), f)
+    p = n.fma(k, n.number(-2.12194440e-4), p)
+    p = n.fma(z, n.number(-0.5), p)
+    return n.fma(k, n.number(0.693359375), n.add(f, p))
+
+
 def _expm1(n: Numbers, x: str) -> str:
-    if n.scalar == "float":
-        return _through_float64(n, x, lambda w, v: w.sub(exp(w, v), w.number(1.0)), 0.5)
-    near = n.fma(n.polynomial(x, _SERIES), n.mul(x, x), x)
-    close = n.compare("olt", n.e.math("fabs", n.scalar, x), n.number(0.35))
-    return n.select(close, near, n.sub(exp(n, x), n.number(1.0)))
+    if n.scalar == "double":
+        near = n.fma(n.polynomial(x, _SERIES), n.mul(x, x), x)
+        close = n.compare("olt", n.e.math("fabs", n.scalar, x), n.number(0.35))
+        return n.select(close, near, n.sub(exp(n, x), n.number(1.0)))
+    near, whole = _reduced(n, n.clamp(x, -18.0, 89.0))
+    over = n.integer("ashr", whole, n.whole(7))  # of the largest power, which float32 has no number for
+    power = n.power_of_two(n.integer("sub", whole, over))
+    less = n.sub(power, n.power_of_two(n.integer("sub", n.whole(0), over)))
+    return n.mul(n.fma(near, power, less), n.power_of_two(over))
 
 
 def _log1p(n: Numbers, x: str) -> str:
-    if n.scalar == "float":
-        return _through_float64(n, x, lambda w, v: log(w, w.add(v, w.number(1.0))), -0.5)
     u = n.add(x, n.number(1.0))
-    exact = n.compare("oeq", u, n.number(1.0))
-    away = n.select(exact, n.number(1.0), n.sub(u, n.number(1.0)))
-    value = n.mul(log(n, u), n.div(x, away))
+    if n.scalar == "double":
+        exact = n.compare("oeq", u, n.number(1.0))
+        away = n.select(exact, n.number(1.0), n.sub(u, n.number(1.0)))
+        value = n.mul(log(n, u), n.div(x, away))
+        value = n.select(n.compare("oeq", x, n.number(math.inf)), x, value)
+        return n.select(exact, x, value)
+    one, bits = n.whole(0x3F800000), n.bits(u)
+    k = n.integer("ashr", n.integer("sub", bits, n.whole(_ROOT)), n.whole(23))
+    m = n.unbits(n.integer("sub", bits, n.integer("shl", k, n.whole(23))))
+    some = n.e.math("smin", "i32", k, n.whole(64))  # beyond, nothing of x is lost
+    scale = n.unbits(n.integer("sub", one, n.integer("shl", some, n.whole(23))))
+    lost = n.sub(x, n.sub(u, n.number(1.0)))
+    f = n.fma(lost, scale, n.sub(m, n.number(1.0)))
+    value = n.e.math("copysign", n.scalar, _log_of(n, n.e.convert("sitofp", n.integers()[1], k, n.type), f), x)
     value = n.select(n.compare("oeq", x, n.number(math.inf)), x, value)
-    return n.select(exact, x, value)
-
-
-def _through_float64(n: Numbers, x: str, function: Callable[[Numbers, str], str], second: float) -> str:
-    """A float32 function computed in float64; near 0 by the first two terms of its series, x + second x^2."""
-    wide = Numbers(n.e, "double")
-    value = n.e.convert("fptrunc", wide.type, function(wide, n.e.convert("fpext", n.type, x, wide.type)), n.type)
-    near = n.fma(n.mul(x, n.number(second)), x, x)
-    return n.select(n.compare("olt", n.e.math("fabs", n.scalar, x), n.number(_SMALL)), near, value)
+    value = n.select(n.compare("oeq", x, n.number(-1.0)), n.number(-math.inf), value)
+    return n.select(n.compare("uge", x, n.number(-1.0)), n.select(n.compare("uno", x, x), x, value), n.number(math.nan))
 
 
 def _ratio(n: Numbers, x: str, fit: tuple[Sequence[float], Sequence[float], float]) -> str:

@@ -79,9 +79,9 @@ REFERENCES = {
 BOUNDS = {
     "float32": {
         "exp": 2,
-        "expm1": 1,
+        "expm1": 2,
         "log": 1,
-        "log1p": 1,
+        "log1p": 2,
         "tanh": 6,
         "sqrt": 1,
         "rsqrt": 2,
