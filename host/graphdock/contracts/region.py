@@ -25,8 +25,9 @@ __all__ = ["Arrangement", "Claim", "Refusal", "RegionCompiler", "RegisteredCompi
 class Claim:
     """The compiler takes these nodes of the candidate, at this estimated cost of one run in microseconds.
 
-    Nodes that are predicted to take 10 us less by themselves, each by its own kernel, are left as they are, and ``explain`` says
-    so: they are not offered again with those around them. Where that is not known, and of loops, the claim stands.
+    Nodes that are predicted to take 10 us less by themselves, each by its own kernel, as traced steps tell, or else
+    ``Device.rates``, are left as they are, and ``explain`` says so: they are not offered again with those around them. Where that
+    is not known, and of loops, the claim stands.
 
     No path may leave the nodes and come back to them: they must be able to run as one. Constants and parts (``Region.parts``) among
     them are ignored; each region has its own copies.

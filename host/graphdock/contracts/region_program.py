@@ -28,8 +28,8 @@ Rules, the same for every compiler:
   lowest and highest of the dtype (for floating dtypes the infinities), ``any`` and ``all`` false and true.
 * ``cast`` converts between integers (by wrap-around), between floating dtypes, from integers and bool to anything, and to bool by
   comparing with 0. From floating to integers there is no cast.
-* **Updates**: an output that goes into a variable is written once per element, after every read of that element; what reads the
-  variable sees what it held before the region.
+* **Updates**: an output that goes into a variable is written once per element, after every read of that element, also by terms of
+  other outputs; what reads the variable sees what it held before the region.
 * ``select(c, x, y)`` is x where c, and nothing of y matters there, a NaN neither.
 * ``draw(key, key2, outer, iteration, ordinal, i)`` is number i of the uniform numbers in [0, 1) of a stream: Philox4x64-10 with
   the two words of the key and the counter (1 + block, outer, iteration, ordinal), made into numbers as ``RandomUniform`` says: the
@@ -159,7 +159,8 @@ class RegionInput:
     """A tensor that the region reads.
 
     Attributes:
-      source: number of the region's input (of ``Region.graph``); a tensor that is read along different axes stands here twice.
+      source: number of the region's input (of ``Region.graph``); a tensor that is read along different axes stands here twice. A
+        variable that is read and written is two: the value that was read, and its handle, whose terms alone see its memory.
       dtype: of its elements in memory. ``shape``: of what is read.
       dims: the axis of each dim, in any order; None for a dim of size 1, along which it is the same.
       alignment: its address is a multiple of so many bytes.
@@ -226,7 +227,8 @@ class RegionOutput:
       term: number of the term whose elements it gets.
       dtype: of its elements in memory: the term's, or a half of a float32.
       dims: the axis of each dim; None for a dim of size 1. An axis that the term lacks repeats it.
-      inplace: numbers of the dying inputs of its dtype and shape, whose memory it may take over.
+      inplace: numbers of the dying inputs of its dtype, shape and axes, whose memory it may take over once the kernel reads no more
+        there.
       into: number of the region's input (of ``Region.graph``) that is the handle of the variable it writes; None for an output of
         the graph. These stand before all that go into variables.
     """
