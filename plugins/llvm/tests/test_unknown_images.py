@@ -98,6 +98,17 @@ def test_what_is_not_known_of_images_is_said():
             assert why in report, report
 
 
+@pytest.mark.parametrize(("images", "whose"), [(2, "llvm"), (8, "cpu")])
+def test_layers_that_a_transform_makes_quicker_are_the_cpus(images, whose):
+    """From 128 channels and some hundred million multiplications on, forward and in both gradients."""
+    x, w = tf.placeholder(tf.float32, [images, 28, 28, 128]), tf.constant(numbers(3, 3, 128, 128))
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    ops = ("conv2d", "conv2d_backprop_input", "conv2d_backprop_filter")
+    with tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"))) as session:
+        kernels = session.explain([y, *tf.gradients(y, [x, w])]).kernels()
+    assert {name for name in kernels if "conv2d" in name} == {f"{whose}.{op}" for op in ops}
+
+
 @pytest.mark.plain
 def test_a_convolutional_network_of_any_batch_is_trained_without_kernels_of_the_cpu_for_images():
     x, t = tf.placeholder(tf.float32, [None, 12, 12, 3]), tf.placeholder(tf.float32, [None, 10])

@@ -35,8 +35,9 @@ __all__ = ["KERNELS"]
 
 #: Elements of a tensor, at most.
 _MOST = 1 << 31
-#: Channels of images and of what is made of them from which on a transform saves more than it costs.
-_TRANSFORMED = 128
+#: Channels of images and of what is made of them, and multiplications without it, from which on a transform saves more than
+#: it costs.
+_TRANSFORMED, _MANY = 128, 3 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,8 @@ class _Form:
             return "how many images it makes is not known"
         if values[0] is node.outputs[0] and 2 * (x[3] or 0) < width():
             return "its images' channels are few: vectors would be mostly empty"
-        if None in (x[0], y[0]) and self._transforms(node, w):
+        many = None in (x[0], y[0]) or math.prod(d or 0 for d in (*w, *y[:3])) >= _MANY
+        if many and self._transforms(node, w):
             return "a transform of its images saves more where they are many"
         return None if self.work(node, x[0] or y[0] or 1) is not None else "its channels have no small divisor"
 
