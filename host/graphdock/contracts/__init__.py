@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.kernel import *
     from graphdock.contracts.kernel_errors import *
     from graphdock.contracts.loop_program import *
+    from graphdock.contracts.native import *
     from graphdock.contracts.opdef import *
     from graphdock.contracts.parallel import *
     from graphdock.contracts.passes import *
@@ -78,9 +79,10 @@ _PUBLISHED = {
     "ir_print": "print_graph print_node",
     "loop_program": "LoopBuffer LoopCopy LoopProgram LoopRows LoopStep",
     "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace "
-    "KernelDef KernelModule Lit Mode Native NativeCall NativeShapes NotCompiled Out OutInfo PartialWriteError "
+    "KernelDef KernelModule Lit Mode NotCompiled Out OutInfo PartialWriteError "
     "PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
     "kernel_errors": "kernel_error",
+    "native": "Native NativeCall NativeShapes",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",
     "parallel": "intra_op_pool IntraOpPool",
     "placement": "PlacementProblem PlacementTask PlacementTensor Placer simulate Timeline",

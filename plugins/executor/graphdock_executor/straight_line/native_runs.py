@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from graphdock.contracts.kernel import Native, NativeCall, NativeShapes
+from graphdock.contracts.native import Native, NativeCall, NativeShapes
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import ShapeError
 
