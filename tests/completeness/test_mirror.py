@@ -150,6 +150,7 @@ ELSEWHERE = {
     "contracts/placed.py": "tests/cli/test_target.py and tests/session/test_session.py",
     "contracts/formats.py": "tests/plugin/test_formats.py",
     "contracts/in_flight.py": "tests/executor/test_in_flight.py",
+    "contracts/native.py": "tests/executor/straight_line/test_native_runs.py: runs of calls, by a chain of its own",
     "contracts/passes.py": "tests/planning/test_plan_passes.py: what stands there of phases, passes and contexts",
     "contracts/region.py": "tests/contracts/test_region_compiler.py",
     "contracts/region_print.py": "tests/fusion/regions/test_lowering.py reads what it prints",
