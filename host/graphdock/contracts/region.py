@@ -88,8 +88,8 @@ class RegionCompiler(ABC):
       unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
         axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one. Of a
         part ``RegionInput.spans`` say where.
-      gathers: whether it reads rows of tensors where indices say (``RegionInput.indices``): with what reads these rows, never by
-        itself. Its kernel raises the error of an index that is out of range (``RegionProgram.check_indices``).
+      gathers: whether it reads rows of tensors where indices say (``RegionInput.indices``): with what reads these rows, and
+        with ``reductions`` by itself. Its kernel raises the error of an index out of range (``RegionProgram.check_indices``).
       largest: nodes of one candidate, at most; of more than so many connected ones each part is a candidate by itself, so that
         planning stays linear.
       single: whether it takes one elementwise node by itself that reads what a kernel of its plugin makes, and whose result another

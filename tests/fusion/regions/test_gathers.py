@@ -105,9 +105,8 @@ def test_an_index_out_of_range_is_an_error_of_the_gather_and_nothing_is_written(
         np.testing.assert_array_equal(sess.run(state), before)
 
 
-@pytest.mark.parametrize("reductions", [False, True])
-def test_what_is_no_gather_of_rows_from_outside_stays_a_kernel(lab, reductions):
-    made = lab(reductions=reductions)
+def test_what_is_no_gather_of_rows_from_outside_stays_a_kernel(lab):
+    made = lab()
     table, ids = tf.placeholder(tf.float32, [9, 4]), tf.placeholder(tf.int32, [2, 3])
     fetches = {
         "along another axis": tf.tanh(tf.gather(table, ids, axis=1)),
@@ -120,6 +119,15 @@ def test_what_is_no_gather_of_rows_from_outside_stays_a_kernel(lab, reductions):
             kernels = sess.explain(y).kernels()
             assert kernels.get("cpu.gather") == (None if what == "of what is computed" else 1), (what, kernels)
             np.testing.assert_allclose(sess.run(y, feed), plain.run(y, feed), 1e-6)
+
+
+@pytest.mark.parametrize("reductions", [False, True])
+def test_a_gather_by_itself_is_offered_to_who_takes_reductions(lab, reductions):
+    table, ids = tf.placeholder(tf.float32, [9, 4]), tf.placeholder(tf.int32, [2, 3])
+    y = tf.gather(table, ids)
+    with lab(reductions=reductions).session() as sess:
+        assert sess.explain(y).kernels() == {"lab.reference" if reductions else "cpu.gather": 1}
+        np.testing.assert_array_equal(sess.run(y, {table: TABLE, ids: IDS}), TABLE[IDS])
 
 
 def test_indices_that_the_region_computes_are_made_before_it(lab):

@@ -85,7 +85,7 @@ class BySpace:
     def alone(self, node: PlanNode) -> bool:
         form = form_of(node.opdef)
         # of more than two tensors a kernel of NumPy's reads again what it has made
-        dear = form is not None and self._reductions and (form.reduces or len(node.inputs) > 2 and not form.gathers)
+        dear = form is not None and self._reductions and (form.reduces or len(node.inputs) > 2)
         return form is not None and bool(self.steps or form.writes or form.space or dear or node in self.single)
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
