@@ -6,7 +6,13 @@ from graphdock.contracts import LoopCopy
 
 from graphdock_llvm.emitter import Emitter
 
-__all__ = ["print_copy"]
+__all__ = ["WORDS", "print_copy"]
+
+#: dtypes whose elements are copied as words, whatever they mean.
+WORDS = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+    "complex64", "complex128",
+)  # fmt: skip
 
 
 def print_copy(e: Emitter, copy: LoopCopy, size: int) -> None:

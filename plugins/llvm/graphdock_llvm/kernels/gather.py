@@ -19,6 +19,7 @@ from graphdock.contracts import (
     errors,
 )
 
+from graphdock_llvm.copies import WORDS
 from graphdock_llvm.emitter import SCALARS
 from graphdock_llvm.extents import Results, bind_any
 from graphdock_llvm.gather_text import text
@@ -28,10 +29,6 @@ from graphdock_llvm.pool import pool_address
 
 __all__ = ["KERNELS"]
 
-_TYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
-    "complex64", "complex128",
-)  # fmt: skip
 #: Bytes of a part, at least; parts per thread.
 _LEAST, _PARTS = 1 << 18, 4
 
@@ -119,4 +116,4 @@ def _refuse(axis: int, params: Any, indices: Any, *_: Any) -> None:
     )
 
 
-KERNELS = [KernelDef("Gather", "cpu", prepare=_prepare, types={"T": _TYPES}, check=_check)]
+KERNELS = [KernelDef("Gather", "cpu", prepare=_prepare, types={"T": WORDS}, check=_check)]

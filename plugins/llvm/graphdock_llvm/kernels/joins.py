@@ -25,6 +25,7 @@ from graphdock.contracts import (
     errors,
 )
 
+from graphdock_llvm.copies import WORDS
 from graphdock_llvm.extents import Results, bind_any
 from graphdock_llvm.joins_text import EACH, HEAD, TEXT
 from graphdock_llvm.launch import address_of, called, single_threaded
@@ -33,10 +34,6 @@ from graphdock_llvm.pool import pool_address
 
 __all__ = ["KERNELS"]
 
-_TYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
-    "complex64", "complex128",
-)  # fmt: skip
 #: Bytes of a part, at least: threads share parts, and one thread has a part's rows at hand for all of many pieces.
 _LEAST = 1 << 18
 #: Bytes of a row from which NumPy copies what is read without gaps as quickly, and only that.
@@ -265,6 +262,6 @@ _FORMS = (
     _Form("Unpack", 0, _attr, _unpack, taken=True),
 )
 KERNELS = [
-    KernelDef(form.op, "cpu", prepare=partial(_prepare, form), types={"T": _TYPES}, check=form.why_not)
+    KernelDef(form.op, "cpu", prepare=partial(_prepare, form), types={"T": WORDS}, check=form.why_not)
     for form in _FORMS
 ]
