@@ -61,6 +61,13 @@ def test_random_sums_of_products_agree_with_numpy(seed):
     np.testing.assert_allclose(made[1], np.maximum(wanted, 0), rtol=1e-4, atol=1e-5 * np.sqrt(along * count) * 4)
 
 
+@pytest.mark.parametrize(("count", "size", "whose"), [(8, 16, "llvm"), (64, 16, "cpu"), (64, 32, "llvm")])
+def test_many_small_products_are_the_cpus(count, size, whose):
+    x = tf.placeholder(tf.float32, [count, size, size])
+    with tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"))) as session:
+        assert session.explain(tf.matmul(x, x)).kernels() == {f"{whose}.mat_mul": 1}
+
+
 @pytest.mark.skipif(width() < 16, reason="OpenBLAS's with shorter registers")
 @pytest.mark.parametrize(
     ("rows", "along", "columns", "turns"),

@@ -38,8 +38,8 @@ _ROUND = 64
 #: Rows by a matrix as it lies or by a transposed one, columns, and places of the axis that is summed over, that are few: what is
 #: copied for them is the most of the work from so many multiplications on, and NumPy's products by a vector are quicker.
 _FEW_ROWS, _FEW_COLUMNS, _FEW_PLACES, _MANY = (8, 2), 8, 3, 1 << 14
-#: Multiplications of one of them, at least: smaller ones are computed as quickly by NumPy's own loops.
-_LEAST = 1 << 12
+#: Multiplications of one of them, at least: smaller ones are computed as quickly by NumPy's own loops; and where all take so many.
+_LEAST, _LEAST_OF_MANY, _ALL = 1 << 12, 1 << 15, 1 << 18
 #: Of a product of two matrices alone: places of the axis that is summed over, at least, and multiplications at most, also of
 #: one whose left matrix is transposed. Others take OpenBLAS as long or less.
 _SHORT, _LARGE, _LARGE_TURNED = 64, 1 << 28, 1 << 24
@@ -74,10 +74,13 @@ def _why_not(node: PlanNode, a: tuple[int, ...], b: tuple[int, ...], y: tuple[in
         return "a tensor has 2^31 elements or more"
     along = a[-2] if node.attrs["transpose_a"] else a[-1]
     known = all(None not in (value.shape or ()) for value in node.inputs)
-    if math.prod(y[:-2]) > _MOST or known and y[-1] * y[-2] * along < _LEAST:
+    each = y[-1] * y[-2] * along
+    many = node.op == "MatMul" and len(y) > 2 and math.prod(y) * along >= _ALL
+    least = _LEAST_OF_MANY if many else _LEAST
+    if math.prod(y[:-2]) > _MOST or known and each < least:
         return "its matrices are many or small"
     few = y[-2] <= _FEW_ROWS[node.attrs["transpose_b"]] or y[-1] <= _FEW_COLUMNS or along <= _FEW_PLACES
-    if few and len(y) > 2 and y[-1] * y[-2] * along >= _MANY:
+    if few and len(y) > 2 and each >= _MANY:
         return "its rows, columns or products are few"
     if len(y) < 3 and node.op == "MatMul":
         if along < _SHORT or width() < 16:
