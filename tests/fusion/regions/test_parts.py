@@ -98,8 +98,15 @@ def test_views_of_views_are_read_where_the_first_one_lies(lab):
     _run(lab, between, x)
 
 
-def test_what_has_no_gaps_stays_a_view_and_what_others_read_stays(lab):
-    assert _run(lab, lambda x: [tf.tanh(tf.split(x, 2, 0)[1]) * 2.0]) == {"cpu.split": 1, "lab.reference": 1}
+def test_rows_side_by_side_are_read_where_they_lie(lab):
+    """No kernel says of a slice that it has no gaps, and a region that does not take parts gets a copy."""
+    assert _run(lab, lambda x: [tf.tanh(x[1:] - x[:-1]) * 2.0]) == {"lab.reference": 1}
+    assert {(i.shape, i.offset) for i in _inputs(lab)} == {((5, 8), 0), ((5, 8), 8)}
+
+
+def test_what_has_no_gaps_for_sure_stays_a_view_and_what_others_read_stays(lab):
+    x = np.random.default_rng(7).normal(size=(1, 6, 8)).astype(np.float32)
+    assert _run(lab, lambda x: [tf.tanh(tf.squeeze(x, [0])) * 2.0], x) == {"cpu.squeeze": 1, "lab.reference": 1}
 
     def both(x):
         left, right = tf.split(x, 2, 1)

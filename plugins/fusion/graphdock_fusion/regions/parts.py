@@ -164,7 +164,10 @@ def readable_in_place(inputs_stay: bool, nodes: Collection[PlanNode]) -> Callabl
         if node is None or node.op not in _VIEWS or node.device != device or _is_deep(value):
             return None
         source, seen = _seen(value)
-        if seen is None or source is value or _has_no_gaps(seen) or not _stays(source, inputs_stay):
+        if seen is None or source is value or not _stays(source, inputs_stay):
+            return None
+        single = all(d.size == 1 for d in seen.dims)
+        if _has_no_gaps(seen) and (single or node.op == "Squeeze"):  # its kernel gives a view that everyone reads
             return None
         shape = {d.size for d in seen.dims}
         if any(symbol not in shape for d in seen.dims for symbol in d.stride[1]):
