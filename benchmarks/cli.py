@@ -88,7 +88,9 @@ def parse(
             help=f"beside a process that keeps a core busy; bars are {BUSY:g} times as wide",
         )
         parser.add_argument("--isa", choices=list(ISAS), help="hold all frameworks to an instruction set")
-    parser.add_argument("--peers", help="only these, beside graphdock: frameworks or subjects, with commas")
+    parser.add_argument(
+        "--peers", help="only these frameworks or subjects, with commas; of graphdock's all stay unless one is named"
+    )
     parser.add_argument(
         "--against", type=Path, metavar="PATH", help="run graphdock of another checkout too, turn by turn with this one"
     )
@@ -116,12 +118,16 @@ def parse(
 
 
 def wanted(peers: frozenset[str] | None) -> Callable[[str], bool]:
-    """Return which subjects `--peers` leaves in; graphdock itself always stays, of both checkouts."""
-    return lambda subject: (
-        peers is None
-        or framework_of(subject) in ("graphdock", AGAINST)
-        or bool(peers & {subject, framework_of(subject)})
-    )
+    """Return which subjects `--peers` leaves in: of graphdock's, of both checkouts, all, or those that it names."""
+    own = ("graphdock", AGAINST)
+    named = peers is not None and any(framework_of(peer) in own for peer in peers)
+
+    def wants(subject: str) -> bool:
+        if peers is None or subject in peers:
+            return True
+        return not named if framework_of(subject) in own else framework_of(subject) in peers
+
+    return wants
 
 
 def _widened(program: Program) -> Program:

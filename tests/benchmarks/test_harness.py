@@ -171,6 +171,12 @@ def test_peers_left_out_by_the_user_are_named(programs: dict[str, Program]) -> N
     assert outcome.absent == {"peer/noisy": "not asked for (--peers)", "gone": "not asked for (--peers)"}
 
 
+def test_subjects_of_graphdock_that_are_named_are_the_only_ones_of_it() -> None:
+    wants = cli.wanted(frozenset({"graphdock/onednn", "tensorflow"}))
+    asked = ("graphdock", "graphdock/llvm", "graphdock/onednn", "against", "tensorflow", "tensorflow/xla", "jax")
+    assert [s for s in asked if wants(s)] == ["graphdock/onednn", "tensorflow", "tensorflow/xla"]
+
+
 def test_another_checkout_runs_the_same_program_with_its_own_packages(
     programs: dict[str, Program], tmp_path: Path
 ) -> None:
